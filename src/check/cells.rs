@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, RunEndBuffer};
 use arrow_schema::DataType;
 
@@ -20,6 +20,7 @@ use crate::math::skyline::Values;
 use crate::model::counted_group::CountedGroup;
 use crate::policy::joint_value;
 use crate::table::RowCounts;
+use crate::table::read::ByteCodes;
 
 /// Reads the sensitive column, batch by batch.
 pub(super) struct Cells<'a> {
@@ -34,6 +35,8 @@ pub(super) struct Cells<'a> {
     translation: Translation,
     /// Counts by dictionary entry; all zero between two calls.
     by_entry: Vec<u32>,
+    /// The same for codes of one byte, so that each has a counter.
+    by_byte: Box<[u32; 256]>,
     /// The values of a dictionary and their names, kept while batches share the dictionary.
     named: Option<(ArrayRef, ArrayRef)>,
     /// Values and counts that are missing from rows.
@@ -58,8 +61,10 @@ impl Gaps {
 }
 
 /// The sensitive column of one batch.
-pub(super) struct BatchCells {
+pub(super) struct BatchCells<'b> {
     items: DictionaryArray<Int32Type>,
+    /// The items of each row, if they are codes of one byte; then `items` has the names of their values alone.
+    bytes: Option<&'b [u8]>,
     /// The row at which each item ends, if items are runs of equal rows.
     ends: Option<RunEndBuffer<i32>>,
     /// For a list column, where each row's items lie.
@@ -68,7 +73,7 @@ pub(super) struct BatchCells {
     counts: Option<Vec<u64>>,
 }
 
-impl BatchCells {
+impl BatchCells<'_> {
     /// The number of rows that the rows of the batch represent.
     pub fn rows(&self, rows: usize) -> u64 {
         self.counts.as_ref().map_or(rows as u64, |counts| counts.iter().sum())
@@ -99,13 +104,14 @@ impl<'a> Cells<'a> {
             null_code,
             translation: Translation::default(),
             by_entry: Vec::new(),
+            by_byte: Box::new([0; 256]),
             named: None,
             gaps: Gaps::default(),
         })
     }
 
     /// Assigns codes to the values of a batch; the columns are those of [`ColumnRoles::of_value`].
-    pub fn open(&mut self, columns: &[ArrayRef]) -> Result<BatchCells> {
+    pub fn open(&mut self, columns: &[ArrayRef]) -> Result<BatchCells<'static>> {
         let (values, counts) = columns.split_at(self.parts.len().max(1));
         let counts = counts.first().map(RowCounts::of);
         self.gaps.counts += counts.as_ref().map_or(0, |counts| counts.wrong);
@@ -130,7 +136,15 @@ impl<'a> Cells<'a> {
         };
         let entries = self.translation.of(self.codes, &items)?.len();
         self.by_entry.resize(entries, 0);
-        Ok(BatchCells { items, ends, lists, counts })
+        Ok(BatchCells { items, bytes: None, ends, lists, counts })
+    }
+
+    /// Assigns codes to the values of a column that is stored as bytes.
+    pub fn open_bytes<'b>(&mut self, stored: &'b ByteCodes) -> Result<BatchCells<'b>> {
+        let none = Int32Array::from(Vec::<i32>::new());
+        let items = self.name(&DictionaryArray::new(none, stored.entries().clone()))?;
+        self.translation.of(self.codes, &items)?;
+        Ok(BatchCells { items, bytes: Some(stored.codes()), ends: None, lists: None, counts: None })
     }
 
     /// The same dictionary of the names of its values, which are texts or whole numbers.
@@ -179,7 +193,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Adds the values of some rows, each of them a person, to a group.
-    pub fn count(&mut self, cells: &BatchCells, rows: Range<usize>, group: &mut CountedGroup) {
+    pub fn count(&mut self, cells: &BatchCells<'_>, rows: Range<usize>, group: &mut CountedGroup) {
         if cells.counts.is_some() {
             for row in rows.filter(|&row| cells.times(row) > 0) {
                 group.people += cells.times(row);
@@ -200,6 +214,9 @@ impl<'a> Cells<'a> {
                 self.count_list(cells, row, group);
             }
             return;
+        }
+        if let Some(bytes) = cells.bytes {
+            return self.count_bytes(&bytes[rows], group);
         }
         if let Some(ends) = &cells.ends {
             let (codes, keys) = (self.translation.codes(), cells.items.keys().values());
@@ -242,8 +259,27 @@ impl<'a> Cells<'a> {
         }
     }
 
+    fn count_bytes(&mut self, bytes: &[u8], group: &mut CountedGroup) {
+        let codes = self.translation.codes();
+        if codes.len() > 2 * bytes.len() {
+            bytes.iter().for_each(|&byte| group.add(codes[usize::from(byte)], 1));
+            return;
+        }
+        for &byte in bytes {
+            self.by_byte[usize::from(byte)] += 1;
+        }
+        for (times, &code) in self.by_byte.iter_mut().zip(codes) {
+            if *times > 0 {
+                group.add(code, u64::from(std::mem::take(times)));
+            }
+        }
+    }
+
     /// The value of one row of a column without lists; a missing value is counted as a gap.
-    pub fn cell(&mut self, cells: &BatchCells, row: usize) -> Option<u32> {
+    pub fn cell(&mut self, cells: &BatchCells<'_>, row: usize) -> Option<u32> {
+        if let Some(bytes) = cells.bytes {
+            return Some(self.translation.codes()[usize::from(bytes[row])]);
+        }
         let row = cells.ends.as_ref().map_or(row, |ends| ends.get_physical_index(row));
         if cells.items.keys().is_valid(row) {
             return Some(self.translation.codes()[cells.items.keys().value(row) as usize]);
@@ -257,7 +293,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    fn count_list(&mut self, cells: &BatchCells, row: usize, group: &mut CountedGroup) {
+    fn count_list(&mut self, cells: &BatchCells<'_>, row: usize, group: &mut CountedGroup) {
         let Some((offsets, nulls)) = &cells.lists else { return };
         if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             return;

@@ -8,10 +8,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::RecordBatch;
-
 use super::cells::{Cells, Gaps};
-use super::evidence::{SharedEvidence, Worker};
+use super::evidence::{SharedEvidence, Worker, Workers};
 use super::job::{ColumnRoles, not_together};
 use super::recurrence::{Begins, Finished, Returned, Trail};
 use super::values::ValueCodes;
@@ -22,7 +20,7 @@ use crate::resources::Resources;
 use crate::resources::budget::{Reservation, release_freed};
 use crate::resources::byte_form::{ByteForm, ByteReader};
 use crate::table::group_keys::KeyConverter;
-use crate::table::read::Table;
+use crate::table::read::{Batch, Table};
 
 /// The result of a single scan.
 pub(super) enum ClusteredScan {
@@ -87,22 +85,23 @@ pub(super) fn scan(
     resources: &Resources<'_>,
     each: &mut dyn FnMut(Stretch) -> Result<()>,
 ) -> Result<()> {
+    let workers = Workers::new(charge, evidence);
     resources.progress.start("checking", table.rows());
     let outcome = table.scan(
         &columns.counting_requests(),
         resources,
         |morsel| {
             let first_row = first_row + morsel.first_row();
-            let batches = morsel.inspect(|batch| {
-                let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
+            let batches = morsel.decoded().inspect(|batch| {
+                let rows = batch.as_ref().map_or(0, |batch| batch.rows.num_rows());
                 resources.progress.advance(rows as u64);
             });
-            count_part(batches, first_row, columns, Worker::new(charge, evidence), codes)
+            workers.judge(first_row, |worker| count_part(batches, first_row, columns, worker, codes))
         },
         each,
     );
     resources.progress.finish();
-    outcome
+    outcome.and_then(|()| workers.hand_over())
 }
 
 /// Joins the stretches of a table.
@@ -180,10 +179,10 @@ impl Border {
 
 /// Counts consecutive rows that begin at `first_row`; the batches hold the group columns and those of the value.
 pub(super) fn count_part(
-    batches: impl Iterator<Item = Result<RecordBatch>>,
+    batches: impl Iterator<Item = Result<Batch>>,
     first_row: u64,
     columns: &ColumnRoles,
-    mut judge: Worker<'_>,
+    judge: &mut Worker<'_>,
     codes: &ValueCodes,
 ) -> Result<Stretch> {
     let mut cells = Cells::new(columns, codes)?;
@@ -191,21 +190,24 @@ pub(super) fn count_part(
     let mut open: Option<Open> = None;
     let (mut row, mut rows) = (first_row, 0);
     for batch in batches {
-        let batch = batch?;
+        let Batch { rows: batch, codes: bytes } = batch?;
         let (group_columns, value_columns) = batch.columns().split_at(columns.groups.len());
         let keys = match &mut keys {
             Some(keys) => keys,
             None => keys.insert(KeyConverter::new(group_columns.iter().map(|column| column.data_type()))?),
         };
         let runs = keys.runs(group_columns)?;
-        let batch_cells = cells.open(value_columns)?;
+        let batch_cells = match &bytes {
+            Some(bytes) => cells.open_bytes(bytes)?,
+            None => cells.open(value_columns)?,
+        };
         let mut start = 0;
         for (run, &end) in runs.ends.iter().enumerate() {
             let number = row + start as u64;
             let open = match &mut open {
                 None => open.insert(Open::new(runs.key(run), number)),
                 Some(open) => {
-                    open.turn_to(runs.key(run), number, &mut judge)?;
+                    open.turn_to(runs.key(run), number, judge)?;
                     open
                 }
             };
@@ -215,7 +217,6 @@ pub(super) fn count_part(
         row += batch.num_rows() as u64;
         rows += batch_cells.rows(batch.num_rows());
     }
-    judge.hand_over()?;
     Ok(Stretch { rows, gaps: cells.gaps, groups: open.map(Open::close) })
 }
 

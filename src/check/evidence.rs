@@ -39,8 +39,12 @@ impl SharedEvidence {
     }
 
     /// Adds what a worker remembers, which takes so many bytes.
-    pub fn merge(&mut self, other: Judge, bytes: u64) -> Result<()> {
+    pub fn merge(&mut self, mut other: Judge, bytes: u64) -> Result<()> {
         self.make_room(bytes)?;
+        // What is little takes little time to add.
+        if other.bytes() > self.judge.bytes() {
+            std::mem::swap(&mut self.judge, &mut other);
+        }
         self.judge.merge(other);
         Ok(())
     }
@@ -75,6 +79,8 @@ pub(super) struct Worker<'e> {
     bytes: u64,
     /// What is held before the first group.
     empty: u64,
+    /// The number of the last group that is remembered here.
+    last: Option<u64>,
 }
 
 impl<'e> Worker<'e> {
@@ -82,10 +88,10 @@ impl<'e> Worker<'e> {
     pub fn new(charge: &'e Arc<Charge>, shared: &'e Mutex<SharedEvidence>) -> Self {
         let judge = Judge::new(charge);
         let empty = judge.bytes();
-        Worker { charge, shared, judge, bytes: empty, empty }
+        Worker { charge, shared, judge, bytes: empty, empty, last: None }
     }
 
-    /// Adds a group.
+    /// Adds a group, whose number is larger than those of the groups before.
     pub fn observe(&mut self, group: &CountedGroup, number: u64) -> Result<()> {
         let more = self.judge.most_bytes(group);
         if more > WORKER_BYTES / 2 {
@@ -98,6 +104,7 @@ impl<'e> Worker<'e> {
             }
         }
         self.bytes += more;
+        self.last = Some(number);
         self.judge.observe(group, number);
         Ok(())
     }
@@ -105,6 +112,7 @@ impl<'e> Worker<'e> {
     /// Adds what is remembered here to the evidence of all workers.
     pub fn hand_over(&mut self) -> Result<()> {
         let judge = std::mem::replace(&mut self.judge, Judge::new(self.charge));
+        self.last = None;
         let bytes = std::mem::replace(&mut self.bytes, self.empty).min(judge.bytes());
         let mut shared = self.shared();
         shared.merge(judge, bytes)?;
@@ -114,6 +122,44 @@ impl<'e> Worker<'e> {
 
     fn shared(&self) -> MutexGuard<'e, SharedEvidence> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The workers of a scan, as many as there are threads. They keep what they remember from one part of the table to the
+/// next, because most groups are dismissed by the worst ones seen.
+///
+/// Invariant: a worker sees groups in the order of their numbers, so that of equal ones the first is remembered.
+pub(super) struct Workers<'e> {
+    charge: &'e Arc<Charge>,
+    shared: &'e Mutex<SharedEvidence>,
+    idle: Mutex<Vec<Worker<'e>>>,
+}
+
+impl<'e> Workers<'e> {
+    /// None have begun.
+    pub fn new(charge: &'e Arc<Charge>, shared: &'e Mutex<SharedEvidence>) -> Self {
+        Workers { charge, shared, idle: Mutex::default() }
+    }
+
+    /// Lets a worker judge the groups from this number on.
+    pub fn judge<T>(&self, first: u64, work: impl FnOnce(&mut Worker<'e>) -> Result<T>) -> Result<T> {
+        let idle = self.idle().pop();
+        let mut worker = idle.unwrap_or_else(|| Worker::new(self.charge, self.shared));
+        if worker.last.is_some_and(|last| first <= last) {
+            worker.hand_over()?;
+        }
+        let done = work(&mut worker)?;
+        self.idle().push(worker);
+        Ok(done)
+    }
+
+    /// Adds what all remember to the evidence.
+    pub fn hand_over(&self) -> Result<()> {
+        self.idle().drain(..).try_for_each(|mut worker| worker.hand_over())
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Worker<'e>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -171,6 +217,22 @@ mod tests {
         assert_eq!(room.bytes(), together.bytes());
         assert_eq!(finding(&mut together), finding(&mut alone));
         assert_eq!(together.sizes.groups, 200);
+    }
+
+    #[test]
+    fn of_equal_groups_the_first_is_remembered_whatever_is_judged_first() {
+        let (charge, budget) = (charge(), Budget::new(1 << 30));
+        let evidence = Mutex::new(SharedEvidence::new(&charge, &budget).unwrap());
+        let workers = Workers::new(&charge, &evidence);
+        for number in [5, 9, 2, 7] {
+            workers.judge(number, |worker| worker.observe(&group(0, 4), number)).unwrap();
+        }
+        workers.hand_over().unwrap();
+        drop(workers);
+        let (judge, _room) = evidence.into_inner().unwrap().finish().unwrap();
+        let skyline = judge.skyline().unwrap();
+        assert!(skyline.evidence().all(|(.., own)| own.witness().is_some_and(|worst| worst.target == 2)));
+        assert_eq!((skyline.evidence().count(), judge.sizes.groups), (4, 4));
     }
 
     #[test]

@@ -143,7 +143,7 @@ fn read_rows(
     resources: &Resources<'_>,
     mut hand_over: impl FnMut(LabelTexts),
 ) -> Result<()> {
-    let wanted: Vec<ColumnRequest> = columns.groups.iter().map(ColumnRequest::of_groups).collect();
+    let wanted: Vec<ColumnRequest> = columns.groups.iter().map(ColumnRequest::in_runs).collect();
     let read = |morsel: Morsel<'_>| {
         let mut first = morsel.first_row();
         let end = first + morsel.rows();

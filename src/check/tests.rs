@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 use super::clustered::{JoinedParts, count_part};
-use super::evidence::{SharedEvidence, Worker};
+use super::evidence::{SharedEvidence, Worker, Workers};
 use super::job::ColumnRoles;
 use super::recurrence::Returned;
 use super::values::ValueCodes;
@@ -19,6 +19,7 @@ use crate::model::skyline::knowledge::WantedSkylines;
 use crate::resources::Resources;
 use crate::resources::budget::Budget;
 use crate::resources::progress::Progress;
+use crate::table::read::{Batch, ByteCodes};
 
 fn columns() -> ColumnRoles {
     ColumnRoles::single(vec!["grp".to_string()], "sick".to_string())
@@ -43,8 +44,33 @@ fn batch(rows: &[(i64, &str)]) -> RecordBatch {
         .unwrap()
 }
 
+/// The same rows, with the values as codes of one byte.
+fn coded(rows: &[(i64, &str)]) -> Batch {
+    const VALUES: [&str; 4] = ["d", "b", "a", "c"];
+    let code = |value: &str| VALUES.iter().position(|own| *own == value).unwrap() as u8;
+    let codes = rows.iter().map(|row| code(row.1)).collect();
+    let entries: ArrayRef = Arc::new(StringArray::from(VALUES.to_vec()));
+    let codes = ByteCodes::new(&"sick".into(), codes, &entries);
+    Batch { rows: batch(rows).project(&[0]).unwrap(), codes }
+}
+
+/// How the batches of a test hold values.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    Rows,
+    Codes,
+}
+
 /// Counts the table in the given parts; each part is again cut into batches of two rows.
 fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Finding, u64, u64)> {
+    counted_in(Form::Rows, requirements, parts)
+}
+
+fn counted_in(
+    form: Form,
+    requirements: &Requirements,
+    parts: &[&[(i64, &str)]],
+) -> Option<(Finding, u64, u64)> {
     let progress = Progress::default();
     let budget = Budget::new(1 << 20);
     let resources = Resources {
@@ -57,18 +83,24 @@ fn counted(requirements: &Requirements, parts: &[&[(i64, &str)]]) -> Option<(Fin
     let codes = ValueCodes::with("sick", vec![None], &budget).unwrap();
     let charge = charge(requirements, &codes);
     let evidence = Mutex::new(SharedEvidence::new(&charge, &budget).unwrap());
-    let worker = || Worker::new(&charge, &evidence);
-    let mut joined = JoinedParts::new(worker(), &resources);
+    let workers = Workers::new(&charge, &evidence);
+    let mut joined = JoinedParts::new(Worker::new(&charge, &evidence), &resources);
     let mut first_row = 0;
     for part in parts {
-        let batches = part.chunks(2).map(|rows| Ok(batch(rows)));
-        let part_count = count_part(batches, first_row, &columns(), worker(), &codes).unwrap();
+        let batches = part.chunks(2).map(|rows| match form {
+            Form::Rows => Ok(batch(rows).into()),
+            Form::Codes => Ok(coded(rows)),
+        });
+        let count = |worker: &mut Worker<'_>| count_part(batches, first_row, &columns(), worker, &codes);
+        let part_count = workers.judge(first_row, count).unwrap();
         first_row += part.len() as u64;
         if joined.add(part_count).unwrap() == Returned::Perhaps {
             return None;
         }
     }
     let (rows, _) = joined.finish().unwrap();
+    workers.hand_over().unwrap();
+    drop(workers);
     let (mut judge, _room) = evidence.into_inner().unwrap().finish().unwrap();
     let mut finding = finding(&mut judge, &codes).unwrap();
     finding.sort_by_value();
@@ -97,8 +129,10 @@ fn every_cut_of_a_table_gives_the_same_evidence() {
         for first in 0..=rows.len() {
             for second in first..=rows.len() {
                 let parts = [&rows[..first], &rows[first..second], &rows[second..]];
-                let found = counted(&requirements, &parts).unwrap();
-                assert_eq!(found, whole, "cut at {first} and {second}");
+                for form in [Form::Rows, Form::Codes] {
+                    let found = counted_in(form, &requirements, &parts).unwrap();
+                    assert_eq!(found, whole, "{form:?}, cut at {first} and {second}");
+                }
             }
         }
         let single: Vec<_> = rows.chunks(1).collect();

@@ -248,7 +248,7 @@ impl DecisiveGroups {
     pub fn profile(&self, confidence: &Confidence, m: u64, most: u64) -> Vec<u64> {
         let (values, mut profile, mut most) = (self.values, Vec::new(), most);
         for l in 0..self.levels.len() {
-            let search = LevelSearch { values, confidence, l: l as u64, shapes: self.shapes(l) };
+            let mut search = LevelSearch::new(values, confidence, l as u64, self.shapes(l));
             let Some(largest) = search.largest_k(most, m) else { break };
             profile.push(largest);
             most = largest;
@@ -266,7 +266,7 @@ impl DecisiveGroups {
             if l as u64 > up_to.l {
                 break;
             }
-            let search = LevelSearch { values: self.values, confidence, l: l as u64, shapes: self.shapes(l) };
+            let mut search = LevelSearch::new(self.values, confidence, l as u64, self.shapes(l));
             let Some((corners, ended)) = search.corners(up_to) else { break };
             found.ended |= ended;
             found.levels.push(Level { l: Reach::Number(l as u64), corners });

@@ -229,7 +229,7 @@ impl KeptGroups {
                 found.ended |= l < self.end;
                 break;
             }
-            let search = LevelSearch { values: self.values, confidence, l: l as u64, shapes: self.shapes(l) };
+            let mut search = LevelSearch::new(self.values, confidence, l as u64, self.shapes(l));
             let Some((corners, ended)) = search.corners(up_to) else { break };
             found.ended |= ended;
             // At the cap more values change nothing, unless the next level was found unsafe and cut off.

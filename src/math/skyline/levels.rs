@@ -77,25 +77,50 @@ pub struct KnowledgeSkyline {
 }
 
 /// The search for the largest k and m at one l.
+///
+/// More groups only lower the minima: a point that a few groups make unsafe is unsafe. So each search is one among the few
+/// groups that made a point unsafe before, and all groups are asked about what it finds.
 pub(super) struct LevelSearch<'a> {
-    pub values: Values,
-    pub confidence: &'a Confidence,
-    pub l: u64,
+    values: Values,
+    confidence: &'a Confidence,
+    l: u64,
     /// The groups that can attain a minimum at this l.
-    pub shapes: Vec<GroupShape>,
+    shapes: Vec<GroupShape>,
+    /// Those that attained one where a point was unsafe, by their positions.
+    worst: Vec<usize>,
 }
 
-impl LevelSearch<'_> {
-    fn is_safe(&self, k: u64, m: u64) -> bool {
+impl<'a> LevelSearch<'a> {
+    /// The search among the groups that can attain a minimum at this l.
+    pub fn new(values: Values, confidence: &'a Confidence, l: u64, shapes: Vec<GroupShape>) -> Self {
+        LevelSearch { values, confidence, l, shapes, worst: Vec::new() }
+    }
+
+    fn statistics(&self, (k, m): (u64, u64), places: impl Iterator<Item = usize>) -> Statistics {
         let mut statistics = Statistics::new(self.values, Knowledge { l: self.l, k, m });
-        for (number, shape) in self.shapes.iter().enumerate() {
-            statistics.observe_shape(shape, number as u64);
-        }
+        places.for_each(|place| statistics.observe_shape(&self.shapes[place], place as u64));
+        statistics
+    }
+
+    fn is_safe_by_worst(&self, k: u64, m: u64) -> bool {
+        let statistics = self.statistics((k, m), self.worst.iter().copied());
         statistics.verdict(self.confidence) == ThresholdVerdict::Safe
     }
 
+    /// Whether all groups together are safe; otherwise the worst ones are remembered, so that they say so as well.
+    fn is_safe(&mut self, k: u64, m: u64) -> bool {
+        let statistics = self.statistics((k, m), 0..self.shapes.len());
+        if statistics.verdict(self.confidence) == ThresholdVerdict::Safe {
+            return true;
+        }
+        self.worst.extend(statistics.attained().iter().flatten().map(|(_, place)| *place as usize));
+        self.worst.sort_unstable();
+        self.worst.dedup();
+        false
+    }
+
     /// The corners of [`Level`], and whether the search was ended; `None` if nothing is safe.
-    pub fn corners(&self, up_to: UpTo) -> Option<(Vec<(u64, u64)>, bool)> {
+    pub fn corners(&mut self, up_to: UpTo) -> Option<(Vec<(u64, u64)>, bool)> {
         // An adversary who knows as many others as the smallest group has people knows all of it.
         let smallest = self.shapes.iter().map(|shape| shape.people).min()?;
         let most_k = (smallest - 1).min(up_to.k);
@@ -119,17 +144,28 @@ impl LevelSearch<'_> {
     }
 
     /// The largest safe k up to `most`.
-    pub fn largest_k(&self, most: u64, m: u64) -> Option<u64> {
-        if self.is_safe(most, m) {
+    pub fn largest_k(&mut self, most: u64, m: u64) -> Option<u64> {
+        let mut most = most;
+        loop {
+            let largest = self.largest_k_by_worst(most, m)?;
+            if self.is_safe(largest, m) {
+                return Some(largest);
+            }
+            most = largest.checked_sub(1)?;
+        }
+    }
+
+    fn largest_k_by_worst(&self, most: u64, m: u64) -> Option<u64> {
+        if self.is_safe_by_worst(most, m) {
             return Some(most);
         }
-        if most == 0 || !self.is_safe(0, m) {
+        if most == 0 || !self.is_safe_by_worst(0, m) {
             return None;
         }
         let (mut safe, mut not) = (0, most);
         while not - safe > 1 {
             let middle = safe + (not - safe) / 2;
-            if self.is_safe(middle, m) { safe = middle } else { not = middle }
+            if self.is_safe_by_worst(middle, m) { safe = middle } else { not = middle }
         }
         Some(safe)
     }
@@ -148,4 +184,35 @@ pub(super) fn maximal(levels: &[Level]) -> Vec<MaximalPoint> {
         }
     }
     points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever was asked before.
+        #[test]
+        fn the_search_among_the_worst_groups_is_the_one_among_all(
+            groups in prop::collection::vec((1u64..9, 0u64..9, 0u64..40), 1..12),
+            asked in prop::collection::vec((0u64..30, 0u64..4), 1..6),
+            confidence in prop_oneof![Just("1/3"), Just("1/2"), Just("9/10"), Just("1")],
+        ) {
+            let confidence = Confidence::parse(confidence).unwrap();
+            let shape = |&(target, top_sum, left): &(u64, u64, u64)| {
+                GroupShape::single(target + top_sum + left, target, top_sum)
+            };
+            let shapes: Vec<GroupShape> = groups.iter().map(shape).collect();
+            let mut search = LevelSearch::new(Values::Single, &confidence, 1, shapes);
+            for (most, m) in asked {
+                let is_safe = |k: &u64| {
+                    let all = search.statistics((*k, m), 0..search.shapes.len());
+                    all.verdict(&confidence) == ThresholdVerdict::Safe
+                };
+                let expected = (0..=most).take_while(is_safe).last();
+                prop_assert_eq!(search.largest_k(most, m), expected);
+            }
+        }
+    }
 }

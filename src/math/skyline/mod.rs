@@ -32,7 +32,7 @@ mod window_tests;
 pub use crate::math::confidence::Confidence;
 pub use decisive::{DecisiveGroup, DecisiveGroups, OfferedGroup};
 pub use explanation::{Seats, steps, useful};
-pub use group::{RankedGroup, Ranking};
+pub use group::{LargestCounts, RankedGroup, Ranking};
 pub use knowledge::{KeptGroups, SharedCounts};
 pub use levels::{KnowledgeSkyline, Level, MaximalPoint, Reach, UpTo};
 pub use near::{NearGroup, Window, Windows, Within};

@@ -248,16 +248,26 @@ impl Statistics {
     }
 
     fn find_harmless(&self) -> HarmlessGroups {
-        let shapes = || self.minima[..self.ratios()].iter().flatten().map(|minimum| &minimum.shape);
-        if self.values != Values::Single || shapes().count() < self.ratios() {
+        let minima = &self.minima[..self.ratios()];
+        if self.values != Values::Single || minima.iter().any(Option::is_none) {
             return HarmlessGroups::UNKNOWN;
         }
-        let of_shape = |shape: &GroupShape| HarmlessGroups {
+        // As a shape dominates: V depends on no top values, and T on how many are left, not on all people.
+        let of_shape = |(shape, which): (&GroupShape, Ratio)| HarmlessGroups {
             target: shape.target,
-            people: shape.people,
-            left: left_over(shape.people, shape.target, shape.top_sum),
+            people: match which {
+                Ratio::TargetAlone | Ratio::TargetWithOthers => 0,
+                Ratio::Together | Ratio::FamilyAlone | Ratio::FamilyWithOthers => shape.people,
+            },
+            left: match which {
+                Ratio::FamilyAlone | Ratio::FamilyWithOthers => 0,
+                Ratio::Together | Ratio::TargetAlone | Ratio::TargetWithOthers => {
+                    left_over(shape.people, shape.target, shape.top_sum)
+                }
+            },
         };
-        shapes().map(of_shape).fold(HarmlessGroups::ALL, HarmlessGroups::and)
+        let shapes = minima.iter().flatten().map(|minimum| &minimum.shape);
+        shapes.zip(Ratio::ALL).map(of_shape).fold(HarmlessGroups::ALL, HarmlessGroups::and)
     }
 
     /// The groups that cannot lower any of the statistics.

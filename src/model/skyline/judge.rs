@@ -10,7 +10,9 @@ use super::policy::{ProtectedValues, SkylineModel, SkylineRequirement};
 use crate::error::{Error, Result};
 use crate::math::confidence::ThresholdVerdict;
 use crate::math::skyline::shape::{GroupShape, Outline};
-use crate::math::skyline::{Breach, HarmlessGroups, Knowledge, Point, Ranking, Statistics, Values};
+use crate::math::skyline::{
+    Breach, HarmlessGroups, Knowledge, LargestCounts, Point, Ranking, Statistics, Values,
+};
 use crate::model::counted_group::CountedGroup;
 use crate::model::finding::{
     Amount, Claim, ClaimSubject, ClaimVerdict, Datum, Limit, Measurement, Note, Side,
@@ -122,8 +124,15 @@ impl Dismissed {
         if self.codes == 0 || group.code_limit() > self.codes {
             return false;
         }
-        let counts = group.counts().map(|(_, count)| count);
-        let largest = ranking.largest(counts, self.l.saturating_add(1));
+        let counts = || group.counts().map(|(_, count)| count);
+        let values = self.l.saturating_add(1);
+        // None of these is larger than the largest one, which is found sooner than they are.
+        let largest = counts().max().unwrap_or(0);
+        let at_most = LargestCounts { largest, sum: largest.saturating_mul(values) };
+        if self.harmless.excludes(group.people, at_most) {
+            return true;
+        }
+        let largest = ranking.largest(counts(), values);
         largest.is_some_and(|largest| self.harmless.excludes(group.people, largest))
     }
 
@@ -422,7 +431,10 @@ mod tests {
                     let ranked = ranking.rank(group.people, group.counts().map(|(_, count)| count));
                     for (code, count) in group.counts() {
                         for statistics in statistics_of(&points, &mut each, code) {
-                            statistics.observe(&ranked, count, 100 * number + times);
+                            let top_sum = ranked.top_sum(statistics.size().l, count);
+                            // Ratio by ratio, without what is harmless for all of them.
+                            let outline = Outline { people: group.people, target: count, top_sum };
+                            statistics.observe_outline(outline, 100 * number + times);
                         }
                     }
                 }

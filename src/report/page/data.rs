@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::values::ValueRows;
+use super::values::{ColumnRows, ValueRows};
 use crate::check::{Explorable, ExplorableGroup, ExplorableValue, JudgedColumn};
 
 /// A page with more data than this is slow to load; it then shows its tables only.
@@ -22,13 +22,12 @@ pub(super) struct PageData {
 }
 
 impl PageData {
-    pub fn of(columns: &[JudgedColumn]) -> Self {
+    pub fn of(columns: &[ColumnRows<'_>]) -> Self {
         let mut explored = Vec::new();
         let mut objects = Vec::new();
         let mut bytes = 0;
-        for column in columns {
-            let rows = ValueRows::of(column);
-            let text = column_data(column, &rows).map(|data| data.to_string());
+        for (column, rows) in columns {
+            let text = column_data(column, rows).map(|data| data.to_string());
             // A quoted `<` can end no script element.
             let text = text.map(|text| text.replace('<', "\\u003c"));
             let fits = text.filter(|text| bytes + text.len() <= MOST_BYTES);

@@ -6,7 +6,6 @@
 use maud::{Markup, html};
 
 use super::values::{ValueRow, ValueRows};
-use crate::check::JudgedColumn;
 use crate::math::confidence::Confidence;
 use crate::math::skyline::{KnowledgeSkyline, UpTo};
 use crate::report::chart::{GridMarks, skyline_grid};
@@ -25,8 +24,7 @@ pub(super) enum Explored {
 }
 
 /// The section of one column; `None` if no claim is about a single value.
-pub(super) fn section(column: &JudgedColumn, explored: Explored) -> Option<Markup> {
-    let rows = ValueRows::of(column);
+pub(super) fn section(rows: &ValueRows<'_>, explored: Explored) -> Option<Markup> {
     let first = rows.rows.first()?;
     let position = match explored {
         Explored::At(position) => Some(position),
@@ -53,7 +51,7 @@ pub(super) fn section(column: &JudgedColumn, explored: Explored) -> Option<Marku
                 @if position.is_some() { (controls()) }
                 div data-part="readout" {}
                 figure {
-                    div.scroll data-part="grid" { (skyline(first, &rows)) }
+                    div.scroll data-part="grid" { (skyline(first, rows)) }
                     figcaption.soft data-part="caption" {
                         "Each cell: how many others (k) may be known besides, below "
                         (rows.points[first.tightest].confidence) ". Hatched: unsafe, whatever k. Diamonds: the policy."

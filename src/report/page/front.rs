@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::contents::{Asked, Contents, Origin, Reader};
 use super::data::PageData;
 use super::explorer::{self, Explored};
-use super::values::{PLACES, ValueRows, size};
+use super::values::{ColumnRows, PLACES, ValueRows, size};
 use super::{attacks, binds, claims, distributions, origin, scope, unchanged, worth};
 use crate::check::JudgedColumn;
 use crate::error::number_of;
@@ -23,20 +23,22 @@ const SCRIPT: &str = concat!(include_str!("breach.js"), include_str!("explore.js
 
 /// The page as HTML.
 pub fn to_html(contents: &Contents<'_>) -> String {
-    let columns: Vec<&str> = contents.verdict.findings().map(|finding| finding.column.as_str()).collect();
+    let names: Vec<&str> = contents.verdict.findings().map(|finding| finding.column.as_str()).collect();
     let (what, style) = match &contents.origin {
         Origin::Release { style, .. } => ("Release", *style),
         Origin::Table { .. } => ("Table", "grouped"),
     };
-    let data = PageData::of(&contents.verdict.columns);
+    let columns: Vec<_> =
+        contents.verdict.columns.iter().map(|column| (column, ValueRows::of(column))).collect();
+    let data = PageData::of(&columns);
     let body = html! {
-        (head(contents, what, style, &columns))
+        (head(contents, what, style, &names))
         (unchanged::warnings(contents))
         div.cards {
-            section.card { h2 { "Safety" } (safety_card(contents)) }
+            section.card { h2 { "Safety" } (safety_card(contents, &columns)) }
             section.card { h2 { "Utility" } (worth::card(contents)) }
         }
-        (safety(contents, &data))
+        (safety(contents, &data, &columns))
         (scope::section(contents))
         (attacks::section(contents))
         (worth::section(contents))
@@ -47,7 +49,7 @@ pub fn to_html(contents: &Contents<'_>) -> String {
     let script = if data.json.is_empty() { "" } else { SCRIPT };
     let style = format!("{CHART_STYLE}{STYLE}");
     let attached = Attachments { style: &style, script, data: &data.json };
-    document(&format!("{what} report: {}", columns.join(", ")), attached, &body)
+    document(&format!("{what} report: {}", names.join(", ")), attached, &body)
 }
 
 fn head(contents: &Contents<'_>, what: &str, style: &str, columns: &[&str]) -> Markup {
@@ -99,11 +101,11 @@ fn verdict(contents: &Contents<'_>) -> (&'static str, Cow<'static, str>) {
 }
 
 /// The value that is closest to its limit, and the smallest groups.
-fn safety_card(contents: &Contents<'_>) -> Markup {
+fn safety_card(contents: &Contents<'_>, columns: &[ColumnRows<'_>]) -> Markup {
     let report = contents.verdict.first();
     let fewest = contents.verdict.columns.iter().map(|column| column.fewest_values).min();
     html! {
-        @for column in &contents.verdict.columns { (tightest(column, contents)) }
+        @for (column, rows) in columns { (tightest(column, rows, contents)) }
         (facts(&[
             ("people in the smallest group", grouped(report.smallest_group)),
             ("fewest different values in a group", grouped(fewest.unwrap_or(0))),
@@ -111,8 +113,7 @@ fn safety_card(contents: &Contents<'_>) -> Markup {
     }
 }
 
-fn tightest(column: &JudgedColumn, contents: &Contents<'_>) -> Markup {
-    let rows = ValueRows::of(column);
+fn tightest(column: &JudgedColumn, rows: &ValueRows<'_>, contents: &Contents<'_>) -> Markup {
     let claims = &column.finding.claims;
     let holding = claims.iter().filter(|claim| claim.is_safe()).count();
     let value = rows.rows.first().map(|row| {
@@ -175,13 +176,12 @@ fn closest_window(column: &JudgedColumn) -> Option<Closest<'_>> {
 }
 
 /// What was required, what was found, and how much more an adversary could know.
-fn safety(contents: &Contents<'_>, data: &PageData) -> Markup {
+fn safety(contents: &Contents<'_>, data: &PageData, columns: &[ColumnRows<'_>]) -> Markup {
     if let [only] = &contents.verdict.columns[..]
         && let Some(total) = only.finding.total("distributions")
     {
         return distributions::section(only, total, contents.reader);
     }
-    let columns = &contents.verdict.columns;
     html! {
         h2 { "How sure could someone become?" }
         @if columns.len() > 1 {
@@ -192,11 +192,11 @@ fn safety(contents: &Contents<'_>, data: &PageData) -> Markup {
             }
         }
         svg.defs width="0" height="0" aria-hidden="true" { (hatching()) }
-        @for (position, column) in columns.iter().enumerate() {
+        @for (position, (column, rows)) in columns.iter().enumerate() {
             @if columns.len() > 1 { h3 { code { bdi { (column.finding.column) } } } }
             (claims::section(column, contents))
             @let explored = if data.explored[position] { Explored::At(position) } else { Explored::Not };
-            @if let Some(section) = explorer::section(column, explored) { (section) }
+            @if let Some(section) = explorer::section(rows, explored) { (section) }
         }
     }
 }

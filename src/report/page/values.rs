@@ -44,6 +44,9 @@ pub(super) struct ValueRow<'a> {
     pub decisive: Option<&'a DecisiveGroups>,
 }
 
+/// A column with its values.
+pub(super) type ColumnRows<'a> = (&'a JudgedColumn, ValueRows<'a>);
+
 /// All values of a column, those with the smallest margins first.
 pub(super) struct ValueRows<'a> {
     pub points: Vec<RequiredPoint>,

@@ -13,6 +13,9 @@ const UNPACKED: usize = 32 * GROUP;
 /// Bit-packed codes come in groups of this many.
 const GROUP: usize = 8;
 
+/// Codes of at most so many bits are unpacked to bytes.
+const BYTE: usize = 8;
+
 /// Some codes of a page, at least one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CodePiece<'s> {
@@ -20,6 +23,8 @@ pub(super) enum CodePiece<'s> {
     Same(u32, usize),
     /// These codes.
     Each(&'s [u32]),
+    /// These codes, of at most eight bits each.
+    Bytes(&'s [u8]),
 }
 
 /// The codes of one page.
@@ -30,7 +35,9 @@ pub(super) struct CodeStream {
     /// Rows that are still to come.
     left: usize,
     run: Run,
+    /// What was unpacked last is here, or in `unpacked_bytes` if it has at most eight bits.
     unpacked: [u32; UNPACKED],
+    unpacked_bytes: [u8; UNPACKED],
 }
 
 /// What is left of the run that was begun.
@@ -55,7 +62,8 @@ impl CodeStream {
     /// This many numbers of `width` bits.
     pub fn of_width(bytes: Bytes, width: usize, rows: usize) -> Self {
         let run = Run::Same { code: 0, left: 0 };
-        CodeStream { bytes, at: 0, width, left: rows, run, unpacked: [0; UNPACKED] }
+        let (unpacked, unpacked_bytes) = ([0; UNPACKED], [0; UNPACKED]);
+        CodeStream { bytes, at: 0, width, left: rows, run, unpacked, unpacked_bytes }
     }
 
     /// Rows that are still to come.
@@ -75,7 +83,10 @@ impl CodeStream {
             // No run goes on beyond the rows of the page, except within its last group.
             let some = (*groups).min(UNPACKED / GROUP);
             let (bytes, length) = (self.bytes.get(self.at..)?, some * self.width);
-            unpack(bytes, self.width, &mut self.unpacked[..some * GROUP]);
+            match self.width <= BYTE {
+                true => unpack_narrow(bytes, self.width, &mut self.unpacked_bytes[..some * GROUP]),
+                false => unpack_wide(bytes, self.width, &mut self.unpacked[..some * GROUP]),
+            }
             (*groups, *next, *end) = (*groups - some, 0, some * GROUP);
             self.at += length;
         }
@@ -88,10 +99,13 @@ impl CodeStream {
             }
             Run::Packed { next, end, .. } => {
                 let rows = most.min(*end - *next);
-                let codes = &self.unpacked[*next..*next + rows];
+                let codes = *next..*next + rows;
                 *next += rows;
                 self.left -= rows;
-                Some(CodePiece::Each(codes))
+                Some(match self.width <= BYTE {
+                    true => CodePiece::Bytes(&self.unpacked_bytes[codes]),
+                    false => CodePiece::Each(&self.unpacked[codes]),
+                })
             }
         }
     }
@@ -136,31 +150,42 @@ impl Run {
     }
 }
 
-/// Unpacks groups of codes of this width; the bytes hold them all.
-fn unpack(bytes: &[u8], width: usize, codes: &mut [u32]) {
+/// Unpacks groups of codes of at most eight bits; the bytes hold them all.
+fn unpack_narrow(bytes: &[u8], width: usize, codes: &mut [u8]) {
     match width {
-        1 => unpack_narrow::<1>(bytes, codes),
-        2 => unpack_narrow::<2>(bytes, codes),
-        3 => unpack_narrow::<3>(bytes, codes),
-        4 => unpack_narrow::<4>(bytes, codes),
-        5 => unpack_narrow::<5>(bytes, codes),
-        6 => unpack_narrow::<6>(bytes, codes),
-        7 => unpack_narrow::<7>(bytes, codes),
-        8 => unpack_narrow::<8>(bytes, codes),
-        _ => unpack_wide(bytes, width, codes),
+        1 => unpack_words::<1>(bytes, codes),
+        2 => unpack_words::<2>(bytes, codes),
+        3 => unpack_words::<3>(bytes, codes),
+        4 => unpack_words::<4>(bytes, codes),
+        5 => unpack_words::<5>(bytes, codes),
+        6 => unpack_words::<6>(bytes, codes),
+        7 => unpack_words::<7>(bytes, codes),
+        8 => codes.copy_from_slice(&bytes[..codes.len()]),
+        _ => codes.fill(0),
     }
 }
 
-/// A group of narrow codes is one word.
-fn unpack_narrow<const WIDTH: usize>(bytes: &[u8], codes: &mut [u32]) {
-    for (group, codes) in codes.chunks_exact_mut(GROUP).enumerate() {
-        let word = word_at(bytes, group * WIDTH);
-        for (i, code) in codes.iter_mut().enumerate() {
-            *code = (word >> (i * WIDTH)) as u32 & ((1 << WIDTH) - 1);
-        }
+/// A group of narrow codes is one word, and so are their bytes.
+fn unpack_words<const WIDTH: usize>(bytes: &[u8], codes: &mut [u8]) {
+    let (words, _) = codes.as_chunks_mut::<GROUP>();
+    for (group, codes) in words.iter_mut().enumerate() {
+        *codes = spread::<WIDTH>(word_at(bytes, group * WIDTH)).to_le_bytes();
     }
 }
 
+/// The lowest eight codes of a word, one in each byte: four move to the upper half, then two to the upper half of each
+/// half, then one.
+#[inline]
+fn spread<const WIDTH: usize>(word: u64) -> u64 {
+    let four = (1u64 << (4 * WIDTH)) - 1;
+    let two = ((1u64 << (2 * WIDTH)) - 1) * 0x0000_0001_0000_0001;
+    let one = ((1u64 << WIDTH) - 1) * 0x0001_0001_0001_0001;
+    let word = (word & four) | ((word << (32 - 4 * WIDTH)) & (four << 32));
+    let word = (word & two) | ((word << (16 - 2 * WIDTH)) & (two << 16));
+    (word & one) | ((word << (8 - WIDTH)) & (one << 8))
+}
+
+/// Unpacks groups of codes of more bits.
 fn unpack_wide(bytes: &[u8], width: usize, codes: &mut [u32]) {
     let mask = (1u64 << width) - 1;
     for (i, code) in codes.iter_mut().enumerate() {

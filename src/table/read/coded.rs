@@ -1,7 +1,8 @@
 //! How are rows read as codes of the dictionary that a Parquet file stores?
 //!
 //! Columns with few values are stored as codes, long runs as such. Whoever counts equal neighbors needs no value of each
-//! row: [`StoredCodes`] passes on `Dictionary(Int32, values)`, and where equal rows stand together `RunArray`s of that.
+//! row: [`StoredCodes`] passes on [`ByteCodes`], with longer dictionaries `Dictionary(Int32, values)`, and where equal rows
+//! stand together `RunArray`s of that.
 //!
 //! Only what is common is read here: flat columns of whole numbers or texts without nulls, in pages of codes. From the
 //! first row on that is stored in another way, or is found to be damaged, the ordinary reader goes on. A file has one
@@ -14,20 +15,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, RunArray, StringArray};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, RunArray,
+    StringArray,
+};
 use arrow_buffer::{Buffer, OffsetBuffer};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
 use parquet::basic::{Encoding, Type};
 use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::batch::{Batch, ByteCodes};
 use super::code_stream::{CodePiece, CodeStream};
 use super::contain::damaged;
 use super::parquet::FilePages;
 use super::plan::is_string;
-use super::scan::Batches;
 use crate::error::Result;
 use crate::table::kind::ColumnKind;
 
@@ -47,14 +51,23 @@ const ROWS_PER_RUN: usize = 8;
 /// memory than its entry.
 const MOST_NUMBERS: u32 = 1 << 16;
 
+/// A dictionary with so many entries has codes of one byte.
+const BYTE_CODES: usize = 1 << u8::BITS;
+
 /// Reads the whole piece with the ordinary reader. Rows that were passed on are decoded once more: if that reader were
 /// asked for the others alone, it would not notice that a page announces more rows than the piece has.
-pub(super) type OrdinaryPiece<'t> = Box<dyn FnOnce() -> Result<Batches<'t>> + 't>;
+pub(super) type OrdinaryPiece<'t> = Box<dyn FnOnce() -> Result<OrdinaryBatches<'t>> + 't>;
+
+/// The batches of the ordinary reader.
+pub(super) type OrdinaryBatches<'t> = Box<dyn Iterator<Item = Result<RecordBatch>> + 't>;
+
+/// A column with the name that it has in the table.
+pub(super) type NamedColumn = (Arc<str>, CodedColumn);
 
 /// The batches of a row group.
 pub(super) struct StoredCodes<'t> {
     path: &'t Path,
-    names: Vec<String>,
+    names: Vec<Arc<str>>,
     batch_rows: usize,
     rows: u64,
     /// Rows that were passed on.
@@ -66,7 +79,7 @@ pub(super) struct StoredCodes<'t> {
 enum Reader<'t> {
     Codes(OrdinaryPiece<'t>),
     /// The rows from this one on.
-    Ordinary(Batches<'t>, usize),
+    Ordinary(OrdinaryBatches<'t>, usize),
     Ended,
 }
 
@@ -74,7 +87,7 @@ impl<'t> StoredCodes<'t> {
     /// The rows of these columns, with their names.
     pub fn new(
         path: &'t Path,
-        columns: Vec<(String, CodedColumn)>,
+        columns: Vec<NamedColumn>,
         rows: u64,
         batch_rows: usize,
         ordinary: OrdinaryPiece<'t>,
@@ -84,25 +97,36 @@ impl<'t> StoredCodes<'t> {
     }
 
     /// The next rows; `None` if some of them are not codes.
-    fn batch(&mut self) -> Option<RecordBatch> {
+    fn batch(&mut self) -> Option<Batch> {
         let mut rows = usize::try_from(self.rows - self.done).unwrap_or(usize::MAX).min(self.batch_rows);
         for column in &mut self.columns {
             rows = rows.min(column.rows_of_page()?);
         }
-        let mut arrays = Vec::with_capacity(self.columns.len());
+        let (mut fields, mut arrays) = (Vec::new(), Vec::with_capacity(self.columns.len()));
+        let mut codes = None;
         for (name, column) in self.names.iter().zip(&mut self.columns) {
-            arrays.push((name, column.take(rows)?));
+            match column.take(rows)? {
+                Taken::Array(array) => {
+                    fields.push(Field::new(&**name, array.data_type().clone(), true));
+                    arrays.push(array);
+                }
+                Taken::Bytes(bytes) => codes = Some(ByteCodes::new(name, bytes, &column.entries)?),
+            }
         }
-        RecordBatch::try_from_iter(arrays).ok()
+        let schema = Arc::new(Schema::new(fields));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let rows = RecordBatch::try_new_with_options(schema, arrays, &options).ok()?;
+        Some(Batch { rows, codes })
     }
 }
 
 impl Iterator for StoredCodes<'_> {
-    type Item = Result<RecordBatch>;
+    type Item = Result<Batch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Reader::Ordinary(batches, known) = &mut self.reader {
-            return batches.find_map(|batch| after_rows(batch, known).transpose());
+            let batch = batches.find_map(|batch| after_rows(batch, known).transpose());
+            return batch.map(|batch| batch.map(Batch::from));
         }
         let Reader::Codes(ordinary) = std::mem::replace(&mut self.reader, Reader::Ended) else { return None };
         if self.done == self.rows {
@@ -111,7 +135,7 @@ impl Iterator for StoredCodes<'_> {
             return more.then(|| Err(damaged(self.path, "it does not hold the rows it announces")));
         }
         if let Some(batch) = self.batch() {
-            self.done += batch.num_rows() as u64;
+            self.done += batch.rows.num_rows() as u64;
             self.reader = Reader::Codes(ordinary);
             return Some(Ok(batch));
         }
@@ -236,44 +260,71 @@ impl CodedColumn {
     }
 
     /// The next rows, which the page still holds.
-    fn take(&mut self, rows: usize) -> Option<ArrayRef> {
+    fn take(&mut self, rows: usize) -> Option<Taken> {
         if self.form == CodeForm::RunsOrRows && self.short_runs {
-            return self.take_rows(Vec::with_capacity(rows), rows);
+            return self.take_rows(RunList::default(), rows);
         }
         let mut runs = RunList::default();
         while runs.rows < rows {
             match self.page.next(rows - runs.rows)? {
                 CodePiece::Same(code, times) => runs.push(code, times),
                 CodePiece::Each(codes) => codes.iter().for_each(|&code| runs.push(code, 1)),
+                CodePiece::Bytes(codes) => codes.iter().for_each(|&code| runs.push(u32::from(code), 1)),
             }
             if self.form == CodeForm::RunsOrRows && runs.codes.len() > rows / ROWS_PER_RUN {
-                return self.take_rows(runs.each(rows), rows);
+                return self.take_rows(runs, rows);
             }
         }
         let values = self.dictionary(runs.codes)?;
-        Some(Arc::new(RunArray::<Int32Type>::try_new(&Int32Array::from(runs.ends), &values).ok()?))
+        let runs = RunArray::<Int32Type>::try_new(&Int32Array::from(runs.ends), &values).ok()?;
+        Some(Taken::Array(Arc::new(runs)))
     }
 
-    /// Codes one by one, until there are so many.
-    fn take_rows(&mut self, mut codes: Vec<i32>, rows: usize) -> Option<ArrayRef> {
+    /// The codes one by one, after those of the first rows.
+    fn take_rows(&mut self, first: RunList, rows: usize) -> Option<Taken> {
+        Some(match self.entries.len() <= BYTE_CODES {
+            true => Taken::Bytes(self.each(&first, rows)?),
+            false => {
+                let codes = self.each(&first, rows)?;
+                Taken::Array(Arc::new(self.dictionary(codes)?))
+            }
+        })
+    }
+
+    fn each<C: Copy + From<u8> + TryFrom<u32>>(&mut self, first: &RunList, rows: usize) -> Option<Vec<C>> {
+        let mut codes = Vec::with_capacity(rows);
+        for (&code, &end) in first.codes.iter().zip(&first.ends) {
+            codes.resize(end as usize, C::try_from(code as u32).ok()?);
+        }
         let mut in_runs = 0;
         while codes.len() < rows {
             match self.page.next(rows - codes.len())? {
                 CodePiece::Same(code, times) => {
                     in_runs += times;
-                    codes.resize(codes.len() + times, code as i32);
+                    codes.resize(codes.len() + times, C::try_from(code).ok()?);
                 }
-                CodePiece::Each(each) => codes.extend(each.iter().map(|&code| code as i32)),
+                CodePiece::Bytes(each) => codes.extend(each.iter().map(|&code| C::from(code))),
+                CodePiece::Each(each) => {
+                    for &code in each {
+                        codes.push(C::try_from(code).ok()?);
+                    }
+                }
             }
         }
         self.short_runs = in_runs < rows - rows / ROWS_PER_RUN;
-        Some(Arc::new(self.dictionary(codes)?))
+        Some(codes)
     }
 
     /// The values of these codes; `None` if there is no such value.
     fn dictionary(&self, codes: Vec<i32>) -> Option<DictionaryArray<Int32Type>> {
         DictionaryArray::try_new(Int32Array::from(codes), self.entries.clone()).ok()
     }
+}
+
+/// Rows of a column.
+enum Taken {
+    Array(ArrayRef),
+    Bytes(Vec<u8>),
 }
 
 /// Codes with the rows at which they end; neighbors differ.
@@ -296,15 +347,6 @@ impl RunList {
             }
         }
     }
-
-    /// The codes of the rows so far, with space for so many.
-    fn each(&self, rows: usize) -> Vec<i32> {
-        let mut each = Vec::with_capacity(rows);
-        for (&code, &end) in self.codes.iter().zip(&self.ends) {
-            each.resize(end as usize, code);
-        }
-        each
-    }
 }
 
 /// Whether data pages of this encoding hold codes.
@@ -318,7 +360,7 @@ fn all_present(levels: Bytes, rows: usize) -> bool {
     while levels.left() > 0 {
         match levels.next(rows) {
             Some(CodePiece::Same(1, _)) => {}
-            Some(CodePiece::Each(each)) if each.iter().all(|&level| level == 1) => {}
+            Some(CodePiece::Bytes(each)) if each.iter().all(|&level| level == 1) => {}
             _ => return false,
         }
     }

@@ -15,7 +15,7 @@ use parquet::file::properties::{WriterProperties, WriterVersion};
 use proptest::prelude::*;
 
 use super::code_stream::{CodePiece, CodeStream};
-use super::{ColumnRequest, ReadOptions, Table};
+use super::{ColumnRequest, Morsel, ReadOptions, Table};
 use crate::error::Result;
 use crate::table::ColumnKind;
 
@@ -219,11 +219,46 @@ proptest! {
             match stream.next(100) {
                 Some(CodePiece::Same(_, times)) => seen += times,
                 Some(CodePiece::Each(codes)) => seen += codes.len(),
+                Some(CodePiece::Bytes(codes)) => seen += codes.len(),
                 None => return Ok(()),
             }
         }
         prop_assert_eq!(seen, rows);
     }
+}
+
+#[test]
+fn few_values_that_change_are_passed_on_as_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    let storage = Storage {
+        version: WriterVersion::PARQUET_1_0,
+        compression: Compression::UNCOMPRESSED,
+        group_rows: 400,
+        page_rows: 100,
+        dictionary_bytes: 1 << 20,
+        dictionary: true,
+        nullable: true,
+        types: (DataType::Int64, DataType::Utf8),
+        batch_rows: 64,
+    };
+    let mut in_bytes = Vec::new();
+    for values in [1, 256, 257] {
+        let rows: Vec<_> = (0..400).map(|row| (Some(row / 10), Some(row * 7 % values))).collect();
+        write(&path, &rows, &storage);
+        let table = Table::open(std::slice::from_ref(&path), &ReadOptions::default()).unwrap();
+        let requests = [ColumnRequest::in_runs("group"), ColumnRequest::in_codes("value")];
+        let are_bytes = |morsel: Morsel<'_>| {
+            let batches = morsel.decoded().collect::<Result<Vec<_>>>()?;
+            Ok(batches.iter().all(|batch| batch.codes.is_some()))
+        };
+        let note = |found| {
+            in_bytes.push(found);
+            Ok(())
+        };
+        table.scan(&requests, 1, are_bytes, note).unwrap();
+    }
+    assert_eq!(in_bytes, [false, true, false]);
 }
 
 fn end_of_pages(file: &[u8]) -> usize {
@@ -270,6 +305,7 @@ fn codes(bytes: &[u8], rows: usize, most: usize) -> Option<Vec<u32>> {
         match stream.next(most)? {
             CodePiece::Same(code, times) => codes.resize(codes.len() + times, code),
             CodePiece::Each(each) => codes.extend(each),
+            CodePiece::Bytes(each) => codes.extend(each.iter().map(|&code| u32::from(code))),
         }
     }
     Some(codes)

@@ -41,7 +41,7 @@ pub struct ReadOptions {
     pub null_texts: Vec<String>,
     /// Whether a CSV file marks texts that a spreadsheet would run.
     pub texts: CsvTexts,
-    /// The largest number of rows in a batch.
+    /// The largest number of rows in a batch; of codes, four times as many.
     pub batch_rows: usize,
     /// Where standard input and other pipes are copied while they are read, so that they can be read again.
     pub spool: SpoolPlace,

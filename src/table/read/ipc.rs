@@ -20,6 +20,7 @@ use arrow_ipc::{Message as Header, MessageHeader, root_as_footer, root_as_messag
 use arrow_schema::ArrowError;
 use arrow_schema::{Schema, SchemaRef};
 
+use super::batch::Batch;
 use super::contain::damaged;
 use super::input_file::InputFile;
 use super::plan::FilePlan;
@@ -206,7 +207,8 @@ impl<'t> Decoding<'t> {
         let shared = self.clone();
         let starts = (0..batch.num_rows()).step_by(step);
         Ok(Box::new(starts.map(move |start| {
-            shared.plan.shape(shared.path, &batch.slice(start, step.min(batch.num_rows() - start)))
+            let part = batch.slice(start, step.min(batch.num_rows() - start));
+            shared.plan.shape(shared.path, &part).map(Batch::from)
         })))
     }
 }

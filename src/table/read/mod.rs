@@ -18,6 +18,7 @@
 //! Not here: the roles of columns (policy), codes (encode), writing.
 
 mod agree;
+mod batch;
 #[cfg(test)]
 mod changing_tests;
 mod code_stream;
@@ -45,6 +46,7 @@ mod spool;
 #[cfg(test)]
 mod tests;
 
+pub use batch::{Batch, ByteCodes};
 pub use contain::panic_is_contained;
 pub use csv::{CsvType, OrderedCells};
 pub use files::{ReadOptions, Table};

@@ -22,7 +22,8 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::coded::{CodedColumn, OrdinaryPiece, StoredCodes};
+use super::batch::Batch;
+use super::coded::{CodedColumn, NamedColumn, OrdinaryBatches, OrdinaryPiece, StoredCodes};
 use super::contain::damaged;
 use super::input_file::{InputBytes, InputFile};
 use super::pages::PageSizes;
@@ -38,6 +39,9 @@ const PIECE_ROWS: u64 = 1 << 16;
 /// Small in tests, so that small files have several pieces.
 #[cfg(test)]
 const PIECE_ROWS: u64 = 8;
+
+/// A batch of codes has so many times as many rows, which are about those of a page: a run is one step, however long.
+const CODED_BATCHES: usize = 4;
 
 /// A Parquet file whose footer has been read.
 pub(super) struct ParquetFile {
@@ -104,20 +108,23 @@ impl ParquetFile {
             let demands = &demands[groups.clone()];
             let need = demands.iter().fold(Need::default(), |most, own| most.or_larger(own.need.clone()));
             let row_bytes = demands.iter().map(|own| own.row_bytes).max().unwrap_or(0);
-            let batch_rows = (BATCH_BYTES as u64 / row_bytes.max(1)).clamp(1, cutting.batch_rows as u64);
+            let of_batch =
+                |most: usize| (BATCH_BYTES as u64 / row_bytes.max(1)).clamp(1, most as u64) as usize;
+            let batch_rows = of_batch(cutting.batch_rows);
+            let coded_rows = of_batch(cutting.batch_rows.saturating_mul(CODED_BATCHES));
             let whole = rows == self.group_rows[groups.clone()].iter().sum::<u64>();
             let shared = shared.clone();
             let group = (whole && groups.len() == 1).then_some(groups.start);
             let ordinary: OrdinaryPiece<'t> = {
                 let shared = shared.clone();
-                Box::new(move || -> Result<Batches<'t>> {
+                Box::new(move || -> Result<OrdinaryBatches<'t>> {
                     let (metadata, mask, _) = &*shared;
                     let pages = FilePages::open(&self.input, bytes_read)?;
                     let mut reader =
                         ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata.clone())
                             .with_row_groups(groups.clone().collect())
                             .with_projection(mask.clone())
-                            .with_batch_size(batch_rows as usize);
+                            .with_batch_size(batch_rows);
                     if !whole {
                         let part = [RowSelector::skip(before as usize), RowSelector::select(rows as usize)];
                         reader = reader.with_row_selection(RowSelection::from(part.to_vec()));
@@ -132,9 +139,9 @@ impl ParquetFile {
             let decode = Box::new(move || -> Result<Batches<'t>> {
                 match group.map(|group| self.coded(group, &shared.2, bytes_read)).transpose()?.flatten() {
                     Some(columns) => {
-                        Ok(Box::new(StoredCodes::new(path, columns, rows, batch_rows as usize, ordinary)))
+                        Ok(Box::new(StoredCodes::new(path, columns, rows, coded_rows, ordinary)))
                     }
-                    None => ordinary(),
+                    None => Ok(Box::new(ordinary()?.map(|batch| batch.map(Batch::from)))),
                 }
             });
             Ok(Piece { rows, need, decode })
@@ -147,7 +154,7 @@ impl ParquetFile {
         group: usize,
         plan: &FilePlan,
         bytes_read: &Arc<AtomicU64>,
-    ) -> Result<Option<Vec<(String, CodedColumn)>>> {
+    ) -> Result<Option<Vec<NamedColumn>>> {
         let Some(requests) = plan.coded() else { return Ok(None) };
         let (schema, rows) = (self.metadata.parquet_schema(), self.group_rows[group]);
         let mut columns = Vec::with_capacity(requests.len());
@@ -162,7 +169,7 @@ impl ParquetFile {
             else {
                 return Ok(None);
             };
-            columns.push((request.name.to_string(), column));
+            columns.push((request.name.into(), column));
         }
         Ok(Some(columns))
     }
@@ -398,7 +405,7 @@ mod tests {
             let room = DecodeRoom::new(None);
             let cutting = Cutting { batch_rows: 10, morsel_rows: u64::MAX, room: &room };
             let pieces = file.pieces(plan, cutting, &counter).unwrap().next().unwrap().unwrap();
-            let batch = (pieces.decode)().unwrap().next().unwrap().unwrap();
+            let batch = (pieces.decode)().unwrap().next().unwrap().unwrap().rows;
             let column = batch.column(0).as_list_opt::<i32>().map_or(batch.column(0), |list| list.values());
             assert_eq!(column.as_any_dictionary().values().len(), 2, "{stored}");
         }

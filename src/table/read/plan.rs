@@ -39,7 +39,7 @@ impl ColumnRequest {
         ColumnRequest { name: name.into(), form: ColumnForm::Runs }
     }
 
-    /// As [`ColumnRequest::canonical`], or as codes where a file stores such ([`ColumnForm::Codes`]).
+    /// As [`ColumnRequest::canonical`], or as codes where a file stores such ([`ColumnForm::Codes`]); the last column.
     pub fn in_codes(name: impl Into<String>) -> Self {
         ColumnRequest { name: name.into(), form: ColumnForm::Codes }
     }
@@ -62,7 +62,7 @@ pub enum ColumnForm {
     /// As `Apart`, or a `RunArray` of `Dictionary(Int32, type)`. All columns of a batch are codes, or none is; those of
     /// the next batch may be otherwise.
     Runs,
-    /// As `Canonical`, or `Dictionary(Int32, type)`, or a `RunArray` of that.
+    /// As `Canonical`, or as [`ByteCodes`](super::ByteCodes), or `Dictionary(Int32, type)`, or a `RunArray` of that.
     Codes,
 }
 
@@ -111,9 +111,10 @@ impl ScanRequest {
             fields.push(Field::new(name, data_type, true));
             resolved.push((name.clone(), shape));
         }
-        let codes = columns.iter().map(|column| match column.form {
+        let last = columns.len().saturating_sub(1);
+        let codes = columns.iter().enumerate().map(|(place, column)| match column.form {
             ColumnForm::Runs => Some(CodeForm::Runs),
-            ColumnForm::Codes => Some(CodeForm::RunsOrRows),
+            ColumnForm::Codes if place == last => Some(CodeForm::RunsOrRows),
             _ => None,
         });
         let codes = codes.collect::<Option<_>>().unwrap_or_default();

@@ -17,6 +17,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
+use super::batch::Batch;
 use super::contain::{contain, damaged};
 use super::room::{DecodeRoom, Need, RoomTaken, ScanMeans};
 use crate::error::{Error, Result};
@@ -27,7 +28,7 @@ use crate::resources::threads::start_in;
 const AHEAD: usize = 2;
 
 /// The decoded batches of a piece.
-pub(super) type Batches<'t> = Box<dyn Iterator<Item = Result<RecordBatch>> + 't>;
+pub(super) type Batches<'t> = Box<dyn Iterator<Item = Result<Batch>> + 't>;
 
 /// A run of consecutive rows of a file that one worker can decode independently.
 pub(super) struct Piece<'t> {
@@ -92,12 +93,13 @@ impl Morsel<'_> {
     pub fn rows(&self) -> u64 {
         self.rows
     }
-}
 
-impl Iterator for Morsel<'_> {
-    type Item = Result<RecordBatch>;
+    /// The batches as they are decoded, for whoever counts codes.
+    pub fn decoded(mut self) -> impl Iterator<Item = Result<Batch>> {
+        std::iter::from_fn(move || self.next_batch())
+    }
 
-    fn next(&mut self) -> Option<Self::Item> {
+    fn next_batch(&mut self) -> Option<Result<Batch>> {
         if self.limit.load(Ordering::Relaxed) <= self.index {
             self.batches = None;
         }
@@ -107,7 +109,7 @@ impl Iterator for Morsel<'_> {
             return Some(Err(stopped));
         }
         let batch = contain(self.path, || batches.next().transpose()).and_then(|batch| {
-            self.seen += batch.as_ref().map_or(0, |b| b.num_rows() as u64);
+            self.seen += batch.as_ref().map_or(0, |batch| batch.rows.num_rows() as u64);
             let complete = if batch.is_some() { self.seen <= self.rows } else { self.seen == self.rows };
             // A file that contradicts itself about its number of rows must not be counted either way.
             if complete {
@@ -120,6 +122,14 @@ impl Iterator for Morsel<'_> {
             self.batches = None;
         }
         batch.transpose()
+    }
+}
+
+impl Iterator for Morsel<'_> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().map(|batch| batch.and_then(Batch::into_rows))
     }
 }
 

@@ -621,7 +621,8 @@ fn a_late_failure_does_not_hide_an_earlier_one() {
 #[test]
 fn a_file_that_contradicts_itself_about_its_rows_is_damaged() {
     for announced in [19, 21] {
-        let decode = || -> Result<scan::Batches<'static>> { Ok(Box::new(std::iter::once(Ok(sample())))) };
+        let decode =
+            || -> Result<scan::Batches<'static>> { Ok(Box::new(std::iter::once(Ok(sample().into())))) };
         let piece =
             move || scan::Piece { rows: announced, need: Default::default(), decode: Box::new(decode) };
         let open = move || -> Result<scan::Pieces<'static>> {

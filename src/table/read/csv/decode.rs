@@ -17,6 +17,7 @@ use super::pieces::CsvPiece;
 use super::record::{CsvCells, Dialect, Flaw, whole_records};
 use crate::error::{Error, Result};
 use crate::table::formulas::{CsvTexts, unguarded};
+use crate::table::read::batch::Batch;
 use crate::table::read::contain::damaged;
 use crate::table::read::header::wrong_delimiter;
 use crate::table::read::plan::{FilePlan, StringForm};
@@ -46,7 +47,7 @@ pub(super) fn batches<'t>(
         let decoded = reading.batch(&mut cells, batch_rows).transpose()?;
         position += cells.position();
         row = reading.row;
-        Some(decoded.and_then(|batch| plan.shape(path, &batch)))
+        Some(decoded.and_then(|batch| plan.shape(path, &batch)).map(Batch::from))
     })))
 }
 

@@ -35,19 +35,20 @@ impl GroupCounts {
 /// The sensitive values that a group would publish, as a list of those that occur.
 ///
 /// Memory: 16 bytes per value that occurs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Part {
     /// Number of people.
     pub people: u64,
     values: usize,
-    counts: Box<[(u16, u64)]>,
+    counts: Vec<(u16, u64)>,
 }
 
 impl Part {
     /// The same as all counts.
     pub fn of(group: &GroupCounts) -> Self {
         let occurring = (0..).zip(&group.counts).filter(|&(_, &count)| count > 0);
-        let counts = occurring.map(|(code, &count)| (code, count)).collect();
+        let mut counts: Vec<(u16, u64)> = occurring.map(|(code, &count)| (code, count)).collect();
+        counts.shrink_to_fit();
         Part { people: group.people, values: group.counts.len(), counts }
     }
 
@@ -99,7 +100,7 @@ impl ByteForm for Part {
 
     fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
         let (people, values) = (u64::read(bytes)?, u64::read(bytes)? as usize);
-        let counts: Box<[(u16, u64)]> = ByteForm::read(bytes)?;
+        let counts: Vec<(u16, u64)> = ByteForm::read(bytes)?;
         let ascending = counts.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let known = counts.last().is_none_or(|&(code, _)| usize::from(code) < values);
         (ascending && known).then_some(Part { people, values, counts })
@@ -155,12 +156,22 @@ impl GrowingPart {
         Part { people: self.people, values: self.counts.len(), counts: self.counts().collect() }
     }
 
-    /// What is left of a part that contains this one.
-    pub fn rest_of(&self, whole: &Part) -> Part {
-        let left = whole.counts.iter().map(|&(code, count)| (code, count - self.counts[usize::from(code)]));
-        let mut counts = Vec::with_capacity(whole.counts.len());
-        counts.extend(left.filter(|&(_, count)| count > 0));
-        Part { people: whole.people - self.people, values: whole.values, counts: counts.into() }
+    /// What was added, and what is left of a part that contains it, in memory that is used again.
+    pub fn divide(&self, whole: &Part, [own, rest]: &mut [Part; 2]) {
+        for (part, people) in [(&mut *own, self.people), (&mut *rest, whole.people - self.people)] {
+            part.people = people;
+            part.values = whole.values;
+            part.counts.clear();
+        }
+        for &(code, count) in &whole.counts {
+            let here = self.counts[usize::from(code)];
+            if here > 0 {
+                own.counts.push((code, here));
+            }
+            if here < count {
+                rest.counts.push((code, count - here));
+            }
+        }
     }
 
     /// The values that occur with their counts, in no particular order.
@@ -201,16 +212,16 @@ mod tests {
     #[test]
     fn a_growing_part_and_the_rest_make_up_the_whole() {
         let whole = Part::of(&GroupCounts { people: 9, counts: vec![3, 0, 4, 2] });
-        let mut growing = GrowingPart::default();
+        let (mut growing, mut parts) = (GrowingPart::default(), <[Part; 2]>::default());
         for _ in 0..2 {
             growing.empty(4);
             growing.add_people(5);
             [(3, 1), (0, 3), (3, 1)].into_iter().for_each(|(code, count)| growing.add_value(code, count));
-            assert_eq!(growing.part(), Part::of(&GroupCounts { people: 5, counts: vec![3, 0, 0, 2] }));
-            assert_eq!(
-                growing.rest_of(&whole),
-                Part::of(&GroupCounts { people: 4, counts: vec![0, 0, 4, 0] })
-            );
+            let expected = [(5, vec![3, 0, 0, 2]), (4, vec![0, 0, 4, 0])];
+            let expected = expected.map(|(people, counts)| Part::of(&GroupCounts { people, counts }));
+            assert_eq!(growing.part(), expected[0]);
+            growing.divide(&whole, &mut parts);
+            assert_eq!(parts, expected);
         }
     }
 

@@ -16,3 +16,4 @@ pub mod replay;
 pub mod robust;
 pub mod shares;
 pub mod skyline;
+pub mod top_counts;

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::group::groups::Group;
 use crate::policy::Ranges;
 use crate::table::ColumnKind;
+use arrow_array::builder::StringBuilder;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -64,8 +65,10 @@ pub struct GroupRows<'a> {
 #[derive(Default)]
 struct Pending {
     groups: Vec<i64>,
-    /// The labels of the batch, and the position of each row's label among them.
-    labels: Vec<GroupLabel>,
+    /// The labels of the batch, by column, and the position of each row's label among them.
+    texts: Vec<StringBuilder>,
+    bounds: Vec<Vec<(Option<i64>, Option<i64>)>>,
+    labels: i32,
     label: Vec<i32>,
     payload: Vec<Vec<u8>>,
     /// Bytes of payload and labels.
@@ -88,7 +91,8 @@ impl<'a> GroupRows<'a> {
         fields.extend(columns.payload.iter().flat_map(|payload| payload.fields().iter().cloned()));
         let values = columns.sensitive.map(SensitiveArrays::new);
         fields.extend(values.iter().flat_map(SensitiveArrays::fields));
-        GroupRows { columns, schema: Arc::new(Schema::new(fields)), values, pending: Pending::default() }
+        let pending = Pending::with_capacity(0, columns.labels.len());
+        GroupRows { columns, schema: Arc::new(Schema::new(fields)), values, pending }
     }
 
     /// The columns of the table.
@@ -170,22 +174,22 @@ impl<'a> GroupRows<'a> {
     /// Returns the rows that have not filled a batch yet.
     pub fn take(&mut self) -> Result<RecordBatch> {
         let rows = self.pending.groups.len();
-        let pending = std::mem::replace(&mut self.pending, Pending::with_capacity(rows));
+        let mut pending =
+            std::mem::replace(&mut self.pending, Pending::with_capacity(rows, self.columns.labels.len()));
         let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(pending.groups))];
         // All label columns share the positions, which are validated once.
-        let positions = Arc::new(Int32Array::from_iter_values(0..pending.labels.len() as i32));
+        let positions = Arc::new(Int32Array::from_iter_values(0..pending.labels));
         let positions = DictionaryArray::<Int32Type>::try_new(pending.label.into(), positions);
         let positions = positions.map_err(|_| unfit())?;
         for (i, (_, labels)) in self.columns.labels.iter().enumerate() {
             match labels.kind().filter(|_| self.columns.ranges == Ranges::Bounds) {
                 Some(kind) => {
-                    let own = |place: &i32| pending.labels[*place as usize].bounds[i];
+                    let own = |place: &i32| pending.bounds[i][*place as usize];
                     let (from, to): (Vec<_>, Vec<_>) = positions.keys().values().iter().map(own).unzip();
                     columns.extend([keys_array(&kind, &from), keys_array(&kind, &to)]);
                 }
                 None => {
-                    let texts = pending.labels.iter().map(|label| &label.texts[i]);
-                    let texts = Arc::new(StringArray::from_iter_values(texts));
+                    let texts = Arc::new(pending.texts[i].finish());
                     columns.push(Arc::new(positions.with_values(texts)));
                 }
             }
@@ -201,9 +205,11 @@ impl<'a> GroupRows<'a> {
 }
 
 impl Pending {
-    fn with_capacity(rows: usize) -> Self {
+    fn with_capacity(rows: usize, labels: usize) -> Self {
         Pending {
             groups: Vec::with_capacity(rows),
+            texts: (0..labels).map(|_| StringBuilder::new()).collect(),
+            bounds: vec![vec![]; labels],
             label: Vec::with_capacity(rows),
             values: Vec::with_capacity(rows),
             ..Pending::default()
@@ -216,10 +222,12 @@ impl Pending {
 
     fn push(&mut self, number: u64, label: &GroupLabel, code: i32, rows: usize) {
         if self.groups.last() != Some(&(number as i64)) {
-            self.labels.push(label.clone());
+            self.texts.iter_mut().zip(&label.texts).for_each(|(texts, text)| texts.append_value(text));
+            self.bounds.iter_mut().zip(&label.bounds).for_each(|(bounds, own)| bounds.push(*own));
+            self.labels += 1;
             self.bytes += label.texts.iter().map(|text| text.len() + TEXT_BYTES).sum::<usize>();
         }
-        let place = self.labels.len() as i32 - 1;
+        let place = self.labels - 1;
         self.groups.extend(std::iter::repeat_n(number as i64, rows));
         self.label.extend(std::iter::repeat_n(place, rows));
         self.values.extend(std::iter::repeat_n(code, rows));

@@ -151,7 +151,9 @@ pub fn keep_little_freed() {
             mallopt(M_MMAP_THRESHOLD, 1 << 20);
             // Less would return the buffers of every batch, only to ask for them again.
             mallopt(M_TRIM_THRESHOLD, 4 << 20);
-            mallopt(M_ARENA_MAX, (threads / 4).clamp(2, 64) as i32);
+            // Two threads grow nodes while a third one writes groups: with two heaps, those that happen to share one would
+            // wait for each other.
+            mallopt(M_ARENA_MAX, (threads / 4).clamp(3, 64) as i32);
         }
     }
 }

@@ -43,6 +43,7 @@ pub struct SweepRoom {
     upper: GrowingPart,
     swept: GrowingPart,
     cuts: Vec<RankedCut>,
+    parts: [Part; 2],
     scratch: Scratch,
 }
 
@@ -158,7 +159,7 @@ impl Candidates<'_> {
         best: Option<CutStanding>,
         room: &mut SweepRoom,
     ) -> Option<ProposedCut> {
-        let SweepRoom { lower, upper, swept, cuts, scratch } = room;
+        let SweepRoom { lower, upper, swept, cuts, parts, scratch } = room;
         let least = criterion.least_people();
         let ranked = self.spread.cuts(order, least, least);
         cuts.clear();
@@ -172,55 +173,64 @@ impl Candidates<'_> {
         for _ in 0..TRIED_FIRST {
             let place = (0..cuts.len()).max_by(|&a, &b| cuts[a].cmp(&cuts[b]))?;
             let cut = cuts.remove(place);
-            swept.empty(self.total.values());
-            let parts = self.parts_at(0, cut.start, swept);
-            if criterion.admits(&parts, scratch) {
-                return Some(self.proposal(cut, parts.into()));
+            self.parts_at(cut, swept, parts);
+            if criterion.admits(parts, scratch) {
+                return Some(self.proposal(cut, parts));
             }
         }
         cuts.retain(|cut| lower.may_hold(cut.start, scratch));
         cuts.reverse();
         cuts.retain(|cut| upper.may_hold(cut.start, scratch));
         cuts.reverse();
-        let (cut, parts) = self.sweep(cuts, criterion, swept, scratch)?;
-        Some(self.proposal(cut, parts.into()))
+        let cut = self.sweep(cuts, criterion, swept, parts, scratch)?;
+        self.parts_at(cut, swept, parts);
+        Some(self.proposal(cut, parts))
     }
 
-    /// Tries all `cuts` in code order and returns the best one that is admitted, with its parts.
+    /// Tries all `cuts` in code order and returns the best one that is admitted.
     fn sweep(
         &self,
         cuts: &[RankedCut],
         criterion: &dyn SplitTest,
         lower: &mut GrowingPart,
+        parts: &mut [Part; 2],
         scratch: &mut Scratch,
-    ) -> Option<(RankedCut, [Part; 2])> {
+    ) -> Option<RankedCut> {
         lower.empty(self.total.values());
         let mut done = 0;
-        let mut best: Option<(RankedCut, [Part; 2])> = None;
+        let mut best: Option<RankedCut> = None;
         for cut in cuts {
-            if best.as_ref().is_some_and(|(best, _)| cut.cmp(best) != Ordering::Greater) {
+            if best.is_some_and(|best| cut.cmp(&best) != Ordering::Greater) {
                 continue;
             }
-            let parts = self.parts_at(std::mem::replace(&mut done, cut.start), cut.start, lower);
-            if criterion.admits(&parts, scratch) {
-                best = Some((*cut, parts));
+            self.grow(lower, std::mem::replace(&mut done, cut.start)..cut.start);
+            lower.divide(self.total, parts);
+            if criterion.admits(parts, scratch) {
+                best = Some(*cut);
             }
         }
         best
     }
 
-    /// The parts below and from run number `to`; `lower` contains the runs below `from`.
-    fn parts_at(&self, from: usize, to: usize, lower: &mut GrowingPart) -> [Part; 2] {
-        let more = self.first_triples[from]..self.first_triples[to];
-        self.take(more, self.spread.runs[to].people_below - lower.people(), lower);
-        [lower.part(), lower.rest_of(self.total)]
+    /// Adds these runs to a part that contains all lower ones.
+    fn grow(&self, lower: &mut GrowingPart, runs: Range<usize>) {
+        let triples = self.first_triples[runs.start]..self.first_triples[runs.end];
+        self.take(triples, self.spread.runs[runs.end].people_below - lower.people(), lower);
     }
 
-    fn proposal(&self, cut: RankedCut, parts: Vec<Part>) -> ProposedCut {
+    /// The parts of a cut.
+    fn parts_at(&self, cut: RankedCut, lower: &mut GrowingPart, parts: &mut [Part; 2]) {
+        lower.empty(self.total.values());
+        self.grow(lower, 0..cut.start);
+        lower.divide(self.total, parts);
+    }
+
+    fn proposal(&self, cut: RankedCut, parts: &[Part]) -> ProposedCut {
         let runs = self.spread.runs;
         let boundary = runs[cut.start].code;
         let standing = CutStanding { rank: cut.rank, column: self.number };
-        ProposedCut { cut: Cut { column: self.number, boundaries: [boundary].into() }, parts, standing }
+        let cut = Cut { column: self.number, boundaries: [boundary].into() };
+        ProposedCut { cut, parts: parts.to_vec(), standing }
     }
 
     /// The parts before, between and after the runs with these numbers.
@@ -245,14 +255,18 @@ impl Candidates<'_> {
         criterion: &dyn SplitTest,
         room: &mut SweepRoom,
     ) -> Option<Objection> {
-        let starts = match &self.spread.column.splitting {
+        let SweepRoom { swept, parts, scratch, .. } = room;
+        match &self.spread.column.splitting {
             Splitting::Ordered => {
                 let ranked = self.spread.cuts(order, least, criterion.least_people());
-                vec![ranked.max_by(RankedCut::cmp)?.start]
+                self.parts_at(ranked.max_by(RankedCut::cmp)?, swept, parts);
+                criterion.objection(parts, scratch)
             }
-            Splitting::Tree(_) => self.spread.children()?.0,
-        };
-        criterion.objection(&self.parts_between(&starts, &mut room.swept), &mut room.scratch)
+            Splitting::Tree(_) => {
+                let (starts, _) = self.spread.children()?;
+                criterion.objection(&self.parts_between(&starts, swept), scratch)
+            }
+        }
     }
 
     /// The one cut of a hierarchy: every child with people becomes a part.

@@ -21,6 +21,7 @@ use crate::encode::rows::{Rows, Sensitive};
 use crate::error::Result;
 use crate::group::groups::Present;
 use crate::group::tree::{Cut, CutTree, NodeId};
+use crate::math::beliefs::group::Passes;
 use crate::resources::budget::{Budget, release_freed};
 use crate::resources::progress::Progress;
 use crate::resources::spill::Spill;
@@ -44,25 +45,27 @@ pub trait PlaceRows {
 }
 
 /// Splits a node; returns its parts as new nodes.
-pub(super) fn children(
-    node: &OpenNode,
+pub(super) fn children<R: PlaceRows>(
+    node: OpenNode,
     chosen: JudgedCut,
     tree: &mut CutTree,
-    rows: &mut impl PlaceRows,
-) -> Vec<OpenNode> {
+    rows: &mut R,
+) -> impl Iterator<Item = OpenNode> + use<R> {
     let JudgedCut { proposal, passes } = chosen;
-    let cut = proposal.cut;
+    let (cut, last) = (proposal.cut, proposal.parts.len() - 1);
     let ranges = cut.ranges(node.extent[cut.column].clone());
-    let places = rows.divide(node, &cut, proposal.parts.len());
+    let places = rows.divide(&node, &cut, proposal.parts.len());
     let column = cut.column;
     let first = tree.split(node.id, cut);
-    let parts = proposal.parts.into_iter().zip(passes).zip(ranges).zip(places).zip(first..);
-    let child = |((((part, passes), range), rows), id): ((((_, _), _), _), NodeId)| {
-        let mut extent = node.extent.clone();
+    // Rows that are not judged pass.
+    let passes = passes.into_iter().chain(std::iter::repeat(Passes::Yes));
+    let parts = proposal.parts.into_iter().zip(passes).zip(ranges).zip(places).enumerate();
+    let mut whole = node.extent;
+    parts.map(move |(place, (((part, passes), range), rows))| {
+        let mut extent = if place == last { std::mem::take(&mut whole) } else { whole.clone() };
         extent[column] = range;
-        OpenNode { id, extent, part, rows, passes, obstacle: None }
-    };
-    parts.map(child).collect()
+        OpenNode { id: first + place as NodeId, extent, part, rows, passes, obstacle: None }
+    })
 }
 
 /// The rows of each part of a cut.

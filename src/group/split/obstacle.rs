@@ -60,7 +60,7 @@ impl SplitPlan<'_> {
         }
         let of_size = Obstacle { target: 0, rule };
         let Some(best) = best else { return of_size };
-        let ProposalRoom { counter, sweep } = room;
+        let ProposalRoom { counter, sweep, .. } = room;
         let counts = rows.column(counted, best.column, counter);
         let candidates = Candidates::of(&counts, best.column, &counted.node.part);
         let objection = candidates.objection(self.order, self.least_people, criterion, sweep);

@@ -2,8 +2,8 @@
 //!
 //! Proposals for a batch of nodes are computed in parallel against the state of the criterion at the start of the
 //! batch, and committed one after the other in node order. A cut that was rejected then is still rejected now, so a
-//! node without a proposal is a leaf. A proposed cut is judged again, and if it is now rejected, the node makes a new
-//! proposal. So the result depends only on the rows, not on the number of threads or the size of a batch.
+//! node without a proposal is a leaf. Once the state has changed, a proposed cut is judged again, and if it is now rejected,
+//! the node makes a new proposal. So the result depends only on the rows, not on the number of threads or the size of a batch.
 //!
 //! Memory: the nodes of two levels and the leaves, about 100 bytes plus 16 per column and per sensitive
 //! value that occurs in each.
@@ -75,9 +75,10 @@ impl SplitPlan<'_> {
             };
             let proposals: Vec<Option<JudgedCut>> =
                 batch.par_iter().enumerate().map_init(ProposalRoom::default, propose).collect();
+            let mut as_proposed = true;
             for (place, (node, proposal)) in batch.into_iter().zip(proposals).enumerate() {
                 let fresh = match proposal {
-                    Some(stale) if !criterion.admits(&stale.proposal.parts, &mut scratch) => {
+                    Some(stale) if !as_proposed && !criterion.admits(&stale.proposal.parts, &mut scratch) => {
                         let counted = Counted { counts: &counts, place, node: &node };
                         self.propose(rows, counted, &*criterion, threads, &mut room)
                     }
@@ -91,12 +92,10 @@ impl SplitPlan<'_> {
                 match chosen {
                     None => split.leaves.push(node),
                     Some(chosen) => {
-                        criterion.accept(&chosen.proposal.parts);
-                        for child in children(&node, chosen, tree, rows) {
+                        as_proposed &= !criterion.accept(&chosen.proposal.parts);
+                        split.inner.extend(keeps_inner.then(|| node.clone()));
+                        for child in children(node, chosen, tree, rows) {
                             open(rows, child, &mut frontier, &mut split.left);
-                        }
-                        if keeps_inner {
-                            split.inner.push(node);
                         }
                     }
                 }

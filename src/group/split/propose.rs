@@ -42,19 +42,18 @@ impl ProposedCut {
     }
 }
 
-/// A cut, and whether each of its parts may be a group judged by its rows; always true if rows are not judged.
+/// A cut, and whether each of its parts may be a group judged by its rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedCut {
     /// The cut.
     pub proposal: ProposedCut,
-    /// For each part.
+    /// For each part; empty if rows are not judged.
     pub passes: Vec<Passes>,
 }
 
 impl JudgedCut {
     fn unjudged(proposal: ProposedCut) -> Self {
-        let passes = vec![Passes::Yes; proposal.parts.len()];
-        JudgedCut { proposal, passes }
+        JudgedCut { proposal, passes: Vec::new() }
     }
 
     /// The one with the better proposal.
@@ -71,6 +70,7 @@ impl JudgedCut {
 pub(super) struct ProposalRoom {
     pub(super) counter: Counter,
     pub(super) sweep: SweepRoom,
+    bounds: Vec<CutStanding>,
 }
 
 impl SplitPlan<'_> {
@@ -90,35 +90,73 @@ impl SplitPlan<'_> {
         if counted.node.part.people < 2 * least {
             return None;
         }
+        let mut bounds = std::mem::take(&mut room.bounds);
+        self.bound_columns(rows, counted, least, at_once, (&mut bounds, room));
+        let proposal = self.propose_within(rows, counted, criterion, at_once, (&bounds, room));
+        room.bounds = bounds;
+        proposal
+    }
+
+    /// For each column that has a cut into parts of at least `least` people, the best standing of such a cut; the best first.
+    fn bound_columns<R: CountRows>(
+        &self,
+        rows: &R,
+        counted: Counted<'_, R>,
+        least: u64,
+        at_once: usize,
+        (bounds, room): (&mut Vec<CutStanding>, &mut ProposalRoom),
+    ) {
         let bound = |room: &mut ProposalRoom, column: usize| {
             let spread = rows.spread(counted, column, &mut room.counter);
             spread.best(self.order, least, least).map(|rank| CutStanding { rank, column })
         };
-        let propose = |room: &mut ProposalRoom, number: usize, best: Option<CutStanding>| {
-            self.propose_column(rows, counted, criterion, number, best, room)
+        let columns = 0..self.columns.len();
+        bounds.clear();
+        match at_once {
+            0 | 1 => bounds.extend(columns.filter_map(|column| bound(room, column))),
+            _ => bounds.par_extend(columns.into_par_iter().map_init(ProposalRoom::default, bound).flatten()),
+        }
+        bounds.sort_unstable_by(|one, other| other.cmp(one));
+    }
+
+    /// The best cut of the node, by the best standing of each column.
+    fn propose_within<R: CountRows>(
+        &self,
+        rows: &R,
+        counted: Counted<'_, R>,
+        criterion: &dyn SplitTest,
+        at_once: usize,
+        (bounds, room): (&[CutStanding], &mut ProposalRoom),
+    ) -> Option<JudgedCut> {
+        let propose = |room: &mut ProposalRoom, bound: &CutStanding, best: Option<CutStanding>| {
+            self.propose_column(rows, counted, criterion, bound.column, best, room)
         };
-        let columns: Vec<usize> = (0..self.columns.len()).collect();
-        let bounds = on_columns(&columns, at_once, room, &|room, &column| bound(room, column));
-        let mut bounds: Vec<CutStanding> = bounds.into_iter().flatten().collect();
-        bounds.sort_by(|one, other| other.cmp(one));
         if let Some(rows) = rows.in_memory().filter(|_| criterion.asks_for_rows()) {
-            let all = on_columns(&bounds, at_once, room, &|room, bound| propose(room, bound.column, None));
-            let mut proposals: Vec<ProposedCut> = all.into_iter().flatten().collect();
+            let mut proposals = on_columns(bounds, at_once, room, &|room, bound| propose(room, bound, None));
             proposals.sort_by(|a, b| b.preference(a));
             return first_that_passes(rows, counted.node, proposals, criterion);
         }
-        if let Some(furthest) = self.look_ahead(rows, counted, criterion, &bounds, room) {
+        if let Some(furthest) = self.look_ahead(rows, counted, criterion, bounds, room) {
             return Some(JudgedCut::unjudged(furthest));
         }
         let mut best: Option<ProposedCut> = None;
-        for next in bounds.chunks(at_once) {
+        for next in bounds.chunks(at_once.max(1)) {
             let standing = best.as_ref().map(|best| best.standing);
             if standing.is_some_and(|best| best.cmp(&next[0]) == Ordering::Greater) {
                 break;
             }
-            let proposals =
-                on_columns(next, at_once, room, &|room, bound| propose(room, bound.column, standing));
-            best = best.into_iter().chain(proposals.into_iter().flatten()).reduce(ProposedCut::better);
+            let proposal = match next {
+                [bound] => propose(room, bound, standing),
+                several => {
+                    let proposals =
+                        on_columns(several, at_once, room, &|room, bound| propose(room, bound, standing));
+                    proposals.into_iter().reduce(ProposedCut::better)
+                }
+            };
+            best = match (best, proposal) {
+                (Some(best), Some(proposal)) => Some(best.better(proposal)),
+                (best, proposal) => best.or(proposal),
+            };
         }
         best.map(JudgedCut::unjudged)
     }
@@ -141,15 +179,15 @@ impl SplitPlan<'_> {
 }
 
 /// Asks about several columns, in parallel if more than one are asked about at once.
-fn on_columns<C: Sync, T: Send>(
-    columns: &[C],
+fn on_columns(
+    columns: &[CutStanding],
     at_once: usize,
     room: &mut ProposalRoom,
-    ask: &(impl Fn(&mut ProposalRoom, &C) -> T + Sync),
-) -> Vec<T> {
+    propose: &(impl Fn(&mut ProposalRoom, &CutStanding) -> Option<ProposedCut> + Sync),
+) -> Vec<ProposedCut> {
     match at_once {
-        0 | 1 => columns.iter().map(|column| ask(room, column)).collect(),
-        _ => columns.par_iter().map_init(ProposalRoom::default, |room, column| ask(room, column)).collect(),
+        0 | 1 => columns.iter().filter_map(|column| propose(room, column)).collect(),
+        _ => columns.par_iter().map_init(ProposalRoom::default, propose).flatten().collect(),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::encode::group_counts::Part;
 use crate::encode::rows::Rows;
 use crate::error::Result;
 use crate::group::groups::Group;
-use crate::group::tree::{CutTree, NodeId};
+use crate::group::tree::CutTree;
 use crate::model::remembering::Remembering;
 use crate::model::split::SplitTest;
 
@@ -111,13 +111,9 @@ impl SplitPlan<'_> {
             }
         }
         self.find_obstacles(rows, &tree, &mut leaves, &*criterion)?;
-        let place: hashbrown::HashMap<NodeId, usize, foldhash::fast::FixedState> = tree
-            .groups_below(CutTree::ROOT)
-            .into_iter()
-            .enumerate()
-            .map(|(place, node)| (node, place))
-            .collect();
-        leaves.sort_unstable_by_key(|node| place[&node.id]);
+        let mut place = vec![0; tree.len()];
+        (0u32..).zip(tree.groups_below(CutTree::ROOT)).for_each(|(own, node)| place[node as usize] = own);
+        leaves.sort_unstable_by_key(|node| place[node.id as usize]);
         Ok(Some(Subtree { tree, leaves, left_out }))
     }
 }

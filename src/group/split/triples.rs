@@ -1,7 +1,7 @@
 //! How many people in a node have this attribute value and this sensitive value?
 //!
 //! Memory: 8 bytes per triple, never more triples than sensitive values in the node; while counting, also a dense table
-//! of at most [`DENSE_PER_ROW`] x rows counters.
+//! of at most [`DENSE_PER_ROW`] x rows counters, or one counter per code.
 
 use super::rank::Run;
 use crate::encode::codes::Codes;
@@ -21,8 +21,12 @@ pub struct Triple {
 /// A dense table is used if it has at most this many counters per row.
 const DENSE_PER_ROW: usize = 1;
 
-/// Rows are sorted by counting codes if there are at most this many codes per row.
-const CODES_PER_ROW: usize = 8;
+/// Rows are sorted by counting codes if there are at most this many codes per row: then there are no more words of bits
+/// than rows.
+const CODES_PER_ROW: usize = 64;
+
+/// For fewer rows, looking at every code costs more than noting those that occur.
+const FEW_ROWS: usize = 256;
 
 /// Scratch memory for counting the triples of one column of one node after the other.
 #[derive(Debug, Default)]
@@ -30,6 +34,7 @@ pub struct Counter {
     keys: Vec<u32>,
     swap: Vec<u32>,
     dense: Vec<u32>,
+    occurring: OccurringCodes,
     triples: Vec<Triple>,
     runs: Vec<Run>,
     first_triples: Vec<usize>,
@@ -62,6 +67,15 @@ impl Counter {
                 self.runs.push(Run { code: run[0], people_below });
                 people_below += run.len() as u64;
             }
+            return &self.runs;
+        }
+        if of_rows.len() < codes.len().max(FEW_ROWS) {
+            let mut people_below = 0;
+            self.occurring.count(&codes, of_rows);
+            self.occurring.drain(|code, count| {
+                self.runs.push(Run { code: codes.start + code, people_below });
+                people_below += u64::from(count);
+            });
             return &self.runs;
         }
         count_codes(&mut self.dense, &codes, of_rows);
@@ -135,17 +149,16 @@ impl Counter {
         codes: Range<u32>,
         pairs: impl ExactSizeIterator<Item = (u16, u16)> + Clone,
     ) {
-        count_codes(&mut self.dense, &codes, pairs.clone().map(|(code, _)| code));
-        let mut sum = 0;
-        for start in &mut self.dense {
-            sum += std::mem::replace(start, sum);
-        }
+        let codes_of = pairs.clone().map(|(code, _)| code);
+        self.occurring.count(&codes, codes_of.clone());
+        self.occurring.number();
         self.triples.resize(pairs.len(), Triple { code: 0, value: 0, count: 1 });
         for (code, value) in pairs {
-            let next = &mut self.dense[(u32::from(code) - codes.start) as usize];
+            let next = &mut self.occurring.counts[(u32::from(code) - codes.start) as usize];
             self.triples[*next as usize] = Triple { code, value, count: 1 };
             *next += 1;
         }
+        codes_of.for_each(|code| self.occurring.counts[(u32::from(code) - codes.start) as usize] = 0);
     }
 
     fn count_dense(
@@ -178,6 +191,53 @@ impl Counter {
             let (code, value) = ((run[0] >> 16) as u16, run[0] as u16);
             self.triples.push(Triple { code, value, count: run.len() as u32 });
         }
+    }
+}
+
+/// Which codes occur in a few rows, and how often: what is done depends on these rows, not on all codes there are.
+#[derive(Debug, Default)]
+struct OccurringCodes {
+    /// By code, counted from the first one that can occur; all 0 between uses.
+    counts: Vec<u32>,
+    /// A bit for each code that occurs.
+    words: Vec<u64>,
+}
+
+impl OccurringCodes {
+    fn count(&mut self, codes: &Range<u32>, of_rows: impl Iterator<Item = u16>) {
+        if self.counts.len() < codes.len() {
+            self.counts.resize(codes.len(), 0);
+        }
+        self.words.clear();
+        self.words.resize(codes.len().div_ceil(u64::BITS as usize), 0);
+        for code in of_rows {
+            let at = u32::from(code) - codes.start;
+            self.counts[at as usize] += 1;
+            self.words[(at / u64::BITS) as usize] |= 1 << (at % u64::BITS);
+        }
+    }
+
+    /// Passes on each code that occurs, in ascending order, with its counter.
+    fn each(&mut self, mut each: impl FnMut(u32, &mut u32)) {
+        for (first, word) in (0..).step_by(u64::BITS as usize).zip(&self.words) {
+            let mut bits = *word;
+            while bits != 0 {
+                let code = first + bits.trailing_zeros();
+                bits &= bits - 1;
+                each(code, &mut self.counts[code as usize]);
+            }
+        }
+    }
+
+    /// Passes on each code that occurs, in ascending order, with its count, and forgets them.
+    fn drain(&mut self, mut each: impl FnMut(u32, u32)) {
+        self.each(|code, count| each(code, std::mem::take(count)));
+    }
+
+    /// Replaces each count by the number of rows with lower codes.
+    fn number(&mut self) {
+        let mut below = 0;
+        self.each(|_, count| below += std::mem::replace(count, below));
     }
 }
 

@@ -4,6 +4,7 @@
 //! every choice is the exact optimum; rounding never decides between close values.
 
 use super::product::{self, Product};
+use crate::math::top_counts::TopCounts;
 use std::cmp::Ordering;
 use std::iter::{once, successors};
 
@@ -31,10 +32,22 @@ impl Bucket {
     fn recount(&mut self, counts: impl IntoIterator<Item = u64>, up_to: usize) -> bool {
         self.top.clear();
         self.top.extend(counts.into_iter().filter(|&count| count > 0));
-        let people = self.top.iter().try_fold(0u64, |sum, &count| sum.checked_add(count));
-        self.people = people.unwrap_or(PEOPLE_LIMIT);
+        let people = sum(self.top.iter().copied());
         self.top.sort_unstable_by(|a, b| b.cmp(a));
         self.top.truncate(up_to.saturating_add(1));
+        self.have(people)
+    }
+
+    /// The same if the largest counts are known already, as far as they are needed.
+    fn recount_top(&mut self, people: Option<u64>, top: &[u64]) -> bool {
+        self.top.clear();
+        self.top.extend(top.iter().take_while(|&&count| count > 0));
+        self.have(people)
+    }
+
+    /// Sets the number of people; `None` stands for more than can be counted.
+    fn have(&mut self, people: Option<u64>) -> bool {
+        self.people = people.unwrap_or(PEOPLE_LIMIT);
         0 < self.people && self.people < PEOPLE_LIMIT
     }
 
@@ -49,7 +62,7 @@ impl Bucket {
 
     /// A bucket with these people and largest counts, descending; `None` if there is no such bucket.
     pub fn of_top(people: u64, top: Vec<u64>) -> Option<Self> {
-        let known = top.iter().try_fold(0u64, |sum, &count| sum.checked_add(count))?;
+        let known = sum(top.iter().copied())?;
         let ranked = top.is_sorted_by(|one, next| one >= next) && top.last().is_some_and(|&least| least > 0);
         (ranked && known <= people && people < PEOPLE_LIMIT).then_some(Bucket { people, top })
     }
@@ -120,6 +133,11 @@ impl Bucket {
     }
 }
 
+/// `None` if it is too large.
+pub(super) fn sum(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
+    counts.try_fold(0u64, |sum, count| sum.checked_add(count))
+}
+
 /// The best placements of 1, 2, ... atoms in one bucket: MINIMIZE1 with its choices.
 #[derive(Debug, Clone)]
 pub(super) struct Placements {
@@ -169,9 +187,14 @@ impl Placements {
         self.place();
     }
 
-    /// Starts over with the bucket that has these counts; returns whether there is such a bucket.
-    pub(super) fn recount(&mut self, counts: impl IntoIterator<Item = u64>) -> bool {
-        let is_bucket = self.bucket.recount(counts, self.atoms.saturating_sub(1));
+    /// Starts over with the bucket that has these counts, of which `top` are the largest ones; returns whether there is
+    /// such a bucket.
+    pub(super) fn recount(&mut self, counts: impl Iterator<Item = u64> + Clone, top: &TopCounts) -> bool {
+        let up_to = self.atoms.saturating_sub(1);
+        let is_bucket = match top.counts().get(..=up_to) {
+            Some(top) => self.bucket.recount_top(sum(counts), top),
+            None => self.bucket.recount(counts, up_to),
+        };
         if is_bucket {
             self.place();
         }

@@ -4,6 +4,7 @@
 //! minimum is exact, and among equal ones the bucket with the first position is kept, so merging in any order
 //! gives the same result and the same witness.
 
+use super::bars::LeastProducts;
 use super::bucket::{Bucket, Placements};
 use super::product::{self, Product};
 use crate::math::confidence::{Confidence, ThresholdVerdict};
@@ -205,10 +206,21 @@ impl Disclosure {
         let without =
             (1..).zip(&minima.without).map(|(j, level)| least(level, &|own| own.without_rounded(j)));
         let with = (0..).zip(&minima.with).map(|(j, level)| least(level, &|own| own.with_rounded(j)));
-        let rounded = least_ratio(&without.collect::<Vec<_>>(), &with.collect::<Vec<_>>());
+        let rounded = least_ratio(&least_apart(&without.collect::<Vec<_>>()), &with.collect::<Vec<_>>());
         let clear_factor = product::clear_factor(self.up_to.saturating_add(2));
         let order = product::compare_rounded(rounded, confidence.ratio_rounded(), clear_factor)?;
         Some((order == Ordering::Greater).into())
+    }
+
+    /// The least products for 0 to [`Disclosure::up_to`] implications.
+    pub(super) fn least_products(&self) -> LeastProducts {
+        let many = self.up_to.saturating_add(1);
+        let Some(minima) = &self.minima else {
+            return LeastProducts { ratios: vec![f64::INFINITY; many], apart: vec![1.0; many] };
+        };
+        let (apart, with) = minima.rounded();
+        let ratios = (1..=many).map(|many| least_ratio(&apart[..many], &with[..many])).collect();
+        LeastProducts { ratios, apart }
     }
 
     fn keep(&mut self, up_to: usize) {
@@ -245,21 +257,26 @@ impl Disclosure {
         }
         let clear_factor = product::clear_factor(self.up_to.saturating_add(2));
         let order = product::compare_rounded(rounded, confidence.ratio_rounded(), clear_factor);
-        let order = order.unwrap_or_else(|| match minima.combinations().pop() {
-            Some(last) => last.value.exact().cmp(confidence.ratio()),
+        let order = order.unwrap_or_else(|| match minima.combination(&minima.apart(), self.up_to) {
+            Some(last) => last.value.compare_ratio(confidence.ratio()),
             None => Ordering::Less,
         });
         if order == Ordering::Greater { ThresholdVerdict::Safe } else { ThresholdVerdict::Unsafe }
     }
 }
 
-/// R(K) by rounded minima.
-fn least_ratio(without: &[f64], with: &[f64]) -> f64 {
+/// The least products of 0, 1, ... atoms outside the target's bucket, by rounded minima.
+fn least_apart(without: &[f64]) -> Vec<f64> {
     let mut apart = vec![1.0f64];
     for h in 1..=without.len() {
         let choices = (1..=h).map(|j| product::multiply(without[j - 1], apart[h - j]));
         apart.push(choices.fold(f64::INFINITY, f64::min));
     }
+    apart
+}
+
+/// R(h) for h below the length of `apart`, by rounded minima.
+fn least_ratio(apart: &[f64], with: &[f64]) -> f64 {
     let products = with.iter().zip(apart.iter().rev()).map(|(with, apart)| product::multiply(*with, *apart));
     products.fold(f64::INFINITY, f64::min)
 }
@@ -282,32 +299,45 @@ impl Minima {
 
     /// R(K), rounded at most twice for each of its at most K + 1 fractions; 0 only if it is 0.
     fn rounded_ratio(&self) -> f64 {
-        let rounded = |level: &Minimum| level.value.rounded();
-        let without: Vec<f64> = self.without.iter().map(rounded).collect();
-        let with: Vec<f64> = self.with.iter().map(rounded).collect();
-        least_ratio(&without, &with)
+        let (apart, with) = self.rounded();
+        least_ratio(&apart, &with)
     }
 
-    /// R(k) for each k, exactly. Among equal choices the one with fewer buckets is taken.
+    /// The least products outside the target's bucket, and the minima with A.
+    fn rounded(&self) -> (Vec<f64>, Vec<f64>) {
+        let rounded = |level: &Minimum| level.value.rounded();
+        let without: Vec<f64> = self.without.iter().map(rounded).collect();
+        (least_apart(&without), self.with.iter().map(rounded).collect())
+    }
+
+    /// R(k) for each k, exactly.
     fn combinations(&self) -> Vec<Combination> {
-        // At h: h antecedents outside the target's bucket, and how many the last bucket holds.
+        let apart = self.apart();
+        (0..self.with.len()).filter_map(|k| self.combination(&apart, k)).collect()
+    }
+
+    /// At h: h antecedents outside the target's bucket, and how many the last bucket holds. Among equal choices the one with
+    /// fewer buckets is taken.
+    fn apart(&self) -> Vec<(Product, usize)> {
         let mut apart = vec![(Product::one(), 0)];
         for h in 1..=self.without.len() {
             let choices = (1..=h).rev().map(|j| (self.without[j - 1].value.times(&apart[h - j].0), j));
             apart.extend(choices.reduce(smaller));
         }
-        let combination = |k: usize| {
-            let choices = (0..=k).rev().map(|j| (self.with[j].value.times(&apart[k - j].0), j));
-            let (value, target) = choices.reduce(smaller)?;
-            let mut left = k - target;
-            let mut others = Vec::new();
-            while left > 0 {
-                others.push(apart[left].1);
-                left -= apart[left].1;
-            }
-            Some(Combination { value, target, others })
-        };
-        (0..self.with.len()).filter_map(combination).collect()
+        apart
+    }
+
+    /// R(k), exactly. Among equal choices the one with fewer buckets is taken.
+    fn combination(&self, apart: &[(Product, usize)], k: usize) -> Option<Combination> {
+        let choices = (0..=k).rev().map(|j| (self.with[j].value.times(&apart[k - j].0), j));
+        let (value, target) = choices.reduce(smaller)?;
+        let mut left = k - target;
+        let mut others = Vec::new();
+        while left > 0 {
+            others.push(apart[left].1);
+            left -= apart[left].1;
+        }
+        Some(Combination { value, target, others })
     }
 
     /// A bucket that is used more than once gets the best placement of all its atoms, which is no

@@ -39,6 +39,7 @@
 //! **ever seen** therefore accept exactly the splits that the live buckets accept ([`Safety`]); no tree of
 //! products is needed, and since minima only fall, a split that is refused once is always refused.
 
+mod bars;
 mod bucket;
 mod disclosure;
 mod product;

@@ -4,6 +4,7 @@
 //! Invariant: the rounded value is 0 only if the product is 0; underflow never makes it 0.
 
 use crate::math::exact::Rational;
+use dashu_base::UnsignedAbs;
 use dashu_int::{IBig, UBig};
 use std::cmp::Ordering;
 
@@ -107,6 +108,13 @@ impl Product {
         Rational::from_parts(IBig::from(above), below)
     }
 
+    /// How the value compares with a fraction that is not negative.
+    pub(super) fn compare_ratio(&self, ratio: &Rational) -> Ordering {
+        let above = wide(self.fractions.iter().map(|f| f.0)) * ratio.denominator();
+        let below = wide(self.fractions.iter().map(|f| f.1)) * ratio.numerator().clone().unsigned_abs();
+        above.cmp(&below)
+    }
+
     /// The exact order of the values.
     pub(super) fn compare(&self, other: &Product) -> Ordering {
         let factor = clear_factor(self.fractions.len().max(other.fractions.len()));
@@ -140,6 +148,10 @@ mod tests {
         let right = Product::of([(14, 135)]);
         assert_eq!(left.compare(&right), Ordering::Equal);
         assert_eq!(left.exact(), ratio(14, 135));
+        let orders = [(13, Ordering::Greater), (14, Ordering::Equal), (15, Ordering::Less)];
+        for (above, order) in orders {
+            assert_eq!(left.compare_ratio(&ratio(above, 135)), order);
+        }
     }
 
     #[test]

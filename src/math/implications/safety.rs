@@ -5,7 +5,8 @@
 //! buckets alone would accept, and a refusal is permanent; the module's header has the proof. Safety itself
 //! does not depend on it: more buckets only lower minima.
 
-use super::bucket::{Bucket, Placements};
+use super::bars::PeopleNeeded;
+use super::bucket::{Bucket, Placements, sum};
 use super::disclosure::Disclosure;
 use super::product;
 use crate::math::confidence::{Confidence, ThresholdVerdict};
@@ -15,7 +16,7 @@ use std::cmp::Ordering;
 const MOST: u64 = 1 << 40;
 
 /// Memory that is reused from one question to the next: the placements of the most parts that were asked about at once.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct SafetyRoom {
     parts: Vec<Placements>,
 }
@@ -25,12 +26,15 @@ pub struct SafetyRoom {
 pub struct Safety {
     confidence: Confidence,
     admitted: Disclosure,
+    needed: PeopleNeeded,
 }
 
 impl Safety {
     /// Against `k` implications, with no buckets yet.
     pub fn new(k: usize, confidence: Confidence) -> Self {
-        Safety { confidence, admitted: Disclosure::new(k) }
+        let admitted = Disclosure::new(k);
+        let needed = PeopleNeeded::new(confidence.ratio_rounded(), &admitted.least_products());
+        Safety { confidence, admitted, needed }
     }
 
     /// The same threshold, with no buckets yet.
@@ -53,27 +57,13 @@ impl Safety {
     /// many people for exact arithmetic. O(k^2 log k) for each part.
     ///
     /// Which bucket is replaced does not matter, as its parts disclose at least as much.
-    pub fn allows<C: IntoIterator<Item = u64>>(
+    pub fn allows<C: Iterator<Item = u64> + Clone>(
         &self,
         parts: impl IntoIterator<Item = C>,
         room: &mut SafetyRoom,
     ) -> ThresholdVerdict {
-        let atoms = self.admitted.up_to() + 1;
-        let mut many = 0;
-        for counts in parts {
-            if room.parts.get(many).is_none_or(|own| own.atoms() != atoms) {
-                room.parts.truncate(many);
-                room.parts.push(Placements::new(atoms, &Bucket::default()));
-            }
-            // If one part is unsafe on its own, the others need not be tested.
-            let own = &mut room.parts[many];
-            if !own.recount(counts) || self.is_clearly_unsafe(own) {
-                return ThresholdVerdict::Unsafe;
-            }
-            many += 1;
-        }
+        let Some(parts) = self.place(parts, room) else { return ThresholdVerdict::Unsafe };
         // Parts that change nothing leave the state as safe as it was.
-        let parts = &room.parts[..many];
         if !parts.iter().any(|own| self.admitted.could_change(own)) {
             return ThresholdVerdict::Safe;
         }
@@ -85,17 +75,58 @@ impl Safety {
     /// changed.
     ///
     /// Admit the whole table first: if it is unsafe, so is every partitioning of it.
-    pub fn admit(&mut self, parts: &[Bucket]) -> (ThresholdVerdict, bool) {
-        let placements: Vec<Placements> = parts.iter().map(|part| self.placements(part)).collect();
-        if !placements.iter().any(|placements| self.admitted.could_change(placements)) {
+    pub fn admit<C: Iterator<Item = u64> + Clone>(
+        &mut self,
+        parts: impl IntoIterator<Item = C>,
+        room: &mut SafetyRoom,
+    ) -> (ThresholdVerdict, bool) {
+        let Some(parts) = self.place(parts, room) else { return (ThresholdVerdict::Unsafe, false) };
+        if !parts.iter().any(|own| self.admitted.could_change(own)) {
             return (ThresholdVerdict::Safe, false);
         }
-        let (after, changed) = self.with(&placements);
+        let (after, changed) = self.with(parts);
+        if !changed {
+            return (ThresholdVerdict::Safe, false);
+        }
         let verdict = after.verdict(&self.confidence);
         if verdict == ThresholdVerdict::Safe {
             self.admitted = after;
+            self.needed = PeopleNeeded::new(self.confidence.ratio_rounded(), &self.admitted.least_products());
         }
-        (verdict, changed && verdict == ThresholdVerdict::Safe)
+        (verdict, verdict == ThresholdVerdict::Safe)
+    }
+
+    /// No bucket that contains one with these counts and has fewer people is allowed, now or later.
+    pub fn least_people_with(&self, counts: impl Iterator<Item = u64>) -> u64 {
+        self.needed.least_people_with(&self.needed.top(counts))
+    }
+
+    /// The placements in parts with these counts; `None` if one of them is no bucket, or clearly unsafe whatever the others
+    /// are.
+    fn place<'r, C: Iterator<Item = u64> + Clone>(
+        &self,
+        parts: impl IntoIterator<Item = C>,
+        room: &'r mut SafetyRoom,
+    ) -> Option<&'r [Placements]> {
+        let atoms = self.admitted.up_to() + 1;
+        let mut many = 0;
+        for counts in parts {
+            let top = self.needed.top(counts.clone());
+            // Most parts that are refused have too few people for one value or a few.
+            if sum(counts.clone()).is_some_and(|people| people < self.needed.least_people_with(&top)) {
+                return None;
+            }
+            if room.parts.get(many).is_none_or(|own| own.atoms() != atoms) {
+                room.parts.truncate(many);
+                room.parts.push(Placements::new(atoms, &Bucket::default()));
+            }
+            let own = &mut room.parts[many];
+            if !own.recount(counts, &top) || self.is_clearly_unsafe(own) {
+                return None;
+            }
+            many += 1;
+        }
+        Some(&room.parts[..many])
     }
 
     /// The bytes that the minima take, about.
@@ -108,10 +139,6 @@ impl Safety {
     #[cfg(test)]
     pub fn disclosure(&self) -> &Disclosure {
         &self.admitted
-    }
-
-    fn placements(&self, part: &Bucket) -> Placements {
-        Placements::new(self.admitted.up_to() + 1, part)
     }
 
     /// Whether all atoms in this single bucket already disclose too much.

@@ -11,6 +11,10 @@ fn bucket(counts: &[u64], up_to: usize) -> Bucket {
     Bucket::from_counts(counts.iter().copied(), up_to).unwrap()
 }
 
+fn each(counts: &Counts) -> impl Iterator<Item = u64> + Clone {
+    counts.iter().copied()
+}
+
 fn scan<'a>(buckets: impl IntoIterator<Item = (usize, &'a Counts)>, up_to: usize) -> Disclosure {
     let mut scanner = Scanner::new(up_to);
     for (position, counts) in buckets {
@@ -319,11 +323,11 @@ proptest! {
             disclosure(&buckets, k).verdict(&confidence)
         };
         let mut safety = Safety::new(k, confidence.clone());
-        let (root, _) = safety.admit(&[bucket(&counts(&values), k)]);
+        let mut room = SafetyRoom::default();
+        let (root, _) = safety.admit([counts(&values)].iter().map(each), &mut room);
         prop_assert_eq!(root, judge(&[&values]));
         let mut live: Vec<&[usize]> = vec![&values];
         let mut refused: Vec<[Counts; 2]> = Vec::new();
-        let mut room = SafetyRoom::default();
         for (which, at) in cuts {
             if root == ThresholdVerdict::Unsafe {
                 break;
@@ -338,16 +342,63 @@ proptest! {
             let mut after = live.clone();
             after[slot] = left;
             after.push(right);
-            prop_assert_eq!(safety.allows(parts.clone(), &mut room), judge(&after));
-            if safety.admit(&parts.each_ref().map(|part| bucket(part, k))).0 == ThresholdVerdict::Safe {
+            prop_assert_eq!(safety.allows(parts.iter().map(each), &mut room), judge(&after));
+            if safety.admit(parts.iter().map(each), &mut room).0 == ThresholdVerdict::Safe {
                 live = after;
             } else {
                 refused.push(parts);
             }
         }
         for parts in refused {
-            prop_assert_eq!(safety.allows(parts, &mut room), ThresholdVerdict::Unsafe);
+            prop_assert_eq!(safety.allows(parts.iter().map(each), &mut room), ThresholdVerdict::Unsafe);
         }
+    }
+}
+
+proptest! {
+    /// A bucket with fewer people than one that it contains needs is refused, exactly computed.
+    #[test]
+    fn buckets_with_fewer_people_than_they_need_are_refused(
+        others in prop::collection::vec(prop::collection::vec(0u64..9, 12), 0..4),
+        some in prop::collection::vec(0u64..9, 12),
+        more in prop::collection::vec(0u64..9, 12),
+        values in 1usize..=12,
+        k in 0usize..11,
+        c in 30u64..=100,
+    ) {
+        let confidence = confidence(ratio(c, 100)).unwrap();
+        let (mut safety, mut room) = (Safety::new(k, confidence.clone()), SafetyRoom::default());
+        let mut live: Vec<Counts> = others.into_iter().filter(|counts| counts.iter().any(|&n| n > 0)).collect();
+        live.retain(|other| safety.admit([each(other)], &mut room).0 == ThresholdVerdict::Safe);
+        let some = &some[..values];
+        let least = safety.least_people_with(some.iter().copied());
+        for added in [&[0; 12][..], &more] {
+            let counts: Counts = some.iter().zip(added).map(|(some, added)| some + added).collect();
+            let people: u64 = counts.iter().sum();
+            if 0 < people && people < least {
+                let after = [&live[..], &[counts]].concat();
+                prop_assert_eq!(disclosure(&after, k).verdict(&confidence), ThresholdVerdict::Unsafe);
+            }
+        }
+    }
+}
+
+/// Beside another bucket, one with the same largest counts needs more people.
+#[test]
+fn the_people_that_a_bucket_needs_are_hardly_fewer_than_those_that_it_must_have() {
+    let confidence = Confidence::parse("0.75").unwrap();
+    let (mut safety, mut live): (_, Vec<Counts>) = (Safety::new(3, confidence.clone()), vec![]);
+    let top = [10, 9, 8];
+    for (counts, needed, smallest) in [(vec![40; 9], 31, 32), (vec![5, 3, 2, 2, 1, 1, 1], 33, 33)] {
+        live.push(counts);
+        safety.admit(live.last().map(each), &mut SafetyRoom::default());
+        let is_safe = |people: u64| {
+            let others = (0..6).map(|i| (people - top.iter().sum::<u64>() + i) / 6);
+            let after = [&live[..], &[top.into_iter().chain(others).collect()]].concat();
+            disclosure(&after, 3).verdict(&confidence) == ThresholdVerdict::Safe
+        };
+        let found = (27..).find(|&people| is_safe(people)).unwrap();
+        assert_eq!((safety.least_people_with(top.into_iter()), found), (needed, smallest));
     }
 }
 

@@ -38,7 +38,6 @@ pub use levels::{KnowledgeSkyline, Level, MaximalPoint, Reach, UpTo};
 pub use near::{NearGroup, Window, Windows, Within};
 pub use point::{Knowledge, Point};
 pub use shape::Values;
-pub use size_bars::SizeBars;
 pub use state::{GroupCount, ProtectedCodes, SkylineState, TargetPoint};
 pub use statistics::{Breach, HarmlessGroups, Statistics};
 pub use window_state::WindowState;

@@ -9,6 +9,7 @@ use super::point::Point;
 use super::shape::{GroupShape, Ratio, Values};
 use super::state::TargetPoint;
 use super::statistics::exceeds;
+use crate::math::top_counts::{TOP, TopCounts};
 
 /// The points that a group must pass on its own.
 ///
@@ -27,11 +28,6 @@ struct SizeBar {
 }
 
 impl SizeBars {
-    /// For points that protect every value.
-    pub fn of_every_value(points: impl IntoIterator<Item = Point>) -> Self {
-        SizeBars { bars: points.into_iter().map(|point| SizeBar { point, protects: None }).collect() }
-    }
-
     /// For points that each protect one of `distinct` values.
     pub(super) fn of_targets(entries: &[TargetPoint], distinct: usize) -> Self {
         let mut bars: Vec<(&Point, Vec<u32>)> = Vec::new();
@@ -55,10 +51,9 @@ impl SizeBars {
     /// No group that contains one with `people` people and these counts (code and count, each code once) holds on its
     /// own unless it has at least this many people; more than `people` if that group certainly does not hold itself.
     pub fn least_people_with(&self, people: u64, counts: impl Iterator<Item = (u16, u64)> + Clone) -> u64 {
-        let mut top = TopCounts::default();
-        if !self.bars.is_empty() {
-            counts.clone().for_each(|(_, count)| top.add(count));
-        }
+        // One more than a point names: the target may be one of them.
+        let named = self.bars.iter().map(|bar| bar.point.knowledge.l.saturating_add(1)).max().unwrap_or(0);
+        let top = TopCounts::of(named.min(TOP as u64) as usize, counts.clone().map(|(_, count)| count));
         let most_frequent = |protects: &[bool]| {
             counts.clone().filter(|&(code, _)| protects[usize::from(code)]).map(|(_, count)| count).max()
         };
@@ -118,39 +113,3 @@ const MOST_FACTORS: u64 = 1000;
 
 /// Far above any table.
 const MOST: f64 = (1u64 << 40) as f64;
-
-/// Sums of more of the largest counts than this are not kept: a smaller sum gives a lower bar.
-const TOP: usize = 8;
-
-/// The largest counts of a group, in descending order.
-#[derive(Debug, Default)]
-struct TopCounts {
-    counts: [u64; TOP],
-}
-
-impl TopCounts {
-    #[inline]
-    fn add(&mut self, count: u64) {
-        if count <= self.counts[TOP - 1] {
-            return;
-        }
-        let mut at = TOP - 1;
-        while at > 0 && self.counts[at - 1] < count {
-            self.counts[at] = self.counts[at - 1];
-            at -= 1;
-        }
-        self.counts[at] = count;
-    }
-
-    fn largest(&self) -> u64 {
-        self.counts[0]
-    }
-
-    /// The sum of a value's count and the `l` largest counts of other values, or less.
-    fn sum_with(&self, l: u64, target: u64) -> u64 {
-        let l = l.min(TOP as u64 - 1) as usize;
-        let top: u64 = self.counts[..l].iter().sum();
-        // A target that is one of the top values is counted there; the next value then takes its place.
-        top + target.min(self.counts[l])
-    }
-}

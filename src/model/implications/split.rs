@@ -3,8 +3,8 @@
 use super::policy::ImplicationsModel;
 use crate::encode::group_counts::{GrowingPart, Part};
 use crate::error::{Error, Result};
-use crate::math::implications::{Bucket, Confidence, Safety, ThresholdVerdict};
-use crate::math::skyline::{Knowledge, Point, SizeBars, Values};
+use crate::math::implications::{Confidence, Safety, SafetyRoom, ThresholdVerdict};
+use crate::math::skyline::Values;
 use crate::model::obstacle::{Objection, ObstructingRule};
 use crate::model::protection::{CodedTarget, threshold};
 use crate::model::split::{MinimumSizes, Scratch, SplitTest};
@@ -18,39 +18,22 @@ use crate::model::split::{MinimumSizes, Scratch, SplitTest};
 pub struct ImplicationsTest {
     minimum: MinimumSizes,
     least_people: u64,
-    implications: usize,
-    bars: SizeBars,
     pub(in crate::model) safety: Safety,
+    /// For what is accepted.
+    room: SafetyRoom,
 }
 
 impl ImplicationsTest {
     /// With no group accepted yet.
     pub fn new(implications: usize, confidence: Confidence, minimum: MinimumSizes) -> Self {
-        let bars = size_bars(implications, &confidence);
         let safety = Safety::new(implications, confidence);
         let least_people = minimum.people.max(safety.least_people());
-        ImplicationsTest { minimum, least_people, implications, bars, safety }
-    }
-
-    /// `None` if a part is empty, or has too many people for exact arithmetic.
-    fn buckets(&self, parts: &[Part]) -> Option<Vec<Bucket>> {
-        parts.iter().map(|part| Bucket::from_counts(counts_of(part), self.implications)).collect()
+        ImplicationsTest { minimum, least_people, safety, room: SafetyRoom::default() }
     }
 }
 
-fn counts_of(part: &Part) -> impl Iterator<Item = u64> {
+fn counts_of(part: &Part) -> impl Iterator<Item = u64> + Clone {
     part.counts().iter().map(|&(_, count)| count)
-}
-
-/// Some of the ways to place the atoms in one group, as knowledge about single values: a + 1 atoms about the target and
-/// one atom about each of k - a others disclose as much as knowing a values that the target does not have and a family
-/// of k - a people. The worst placement discloses at least as much.
-fn size_bars(implications: usize, confidence: &Confidence) -> SizeBars {
-    const MOST: u64 = 8;
-    let known = implications as u64;
-    let point =
-        |l: u64| Point { knowledge: Knowledge { l, k: 0, m: known - l }, confidence: confidence.clone() };
-    SizeBars::of_every_value((0..known.min(MOST)).chain([known]).map(point))
 }
 
 impl SplitTest for ImplicationsTest {
@@ -60,8 +43,8 @@ impl SplitTest for ImplicationsTest {
     }
 
     fn accept(&mut self, parts: &[Part]) -> bool {
-        let admitted = self.buckets(parts).map(|buckets| self.safety.admit(&buckets));
-        let Some((ThresholdVerdict::Safe, changed)) = admitted else {
+        let ImplicationsTest { safety, room, .. } = self;
+        let (ThresholdVerdict::Safe, changed) = safety.admit(parts.iter().map(counts_of), room) else {
             debug_assert!(false, "only what is admitted may be accepted");
             return true;
         };
@@ -76,7 +59,7 @@ impl SplitTest for ImplicationsTest {
         let known = self.least_people.max(self.minimum.least_people_with(part));
         match known > part.people() {
             true => known,
-            false => self.bars.least_people_with(part.people(), part.counts()),
+            false => self.safety.least_people_with(part.counts().map(|(_, count)| count)),
         }
     }
 
@@ -85,7 +68,7 @@ impl SplitTest for ImplicationsTest {
     }
 
     fn afresh(&self) -> Box<dyn SplitTest> {
-        Box::new(ImplicationsTest { safety: self.safety.afresh(), bars: self.bars.clone(), ..*self })
+        Box::new(ImplicationsTest { safety: self.safety.afresh(), room: SafetyRoom::default(), ..*self })
     }
 
     fn bytes(&self) -> u64 {

@@ -75,6 +75,16 @@ enum Command {
     Skyline(skyline::SkylineArgs),
 }
 
+impl Command {
+    /// The budget for groups that wait to be written; other commands hold few small things.
+    fn memory(&self) -> u64 {
+        match self {
+            Command::Anonymize(args) => args.resources.memory,
+            _ => u64::MAX,
+        }
+    }
+}
+
 /// The answer of a command that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
@@ -86,7 +96,6 @@ pub enum Answer {
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    keep_little_freed();
     silence_contained_panics();
     // A call that cannot be read is an error too, and told in the same form.
     let form = match std::env::args_os().any(|argument| argument == "--json") {
@@ -97,6 +106,7 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return failure::of_call(&error, form),
     };
+    keep_little_freed(arguments.command.memory());
     if arguments.quiet {
         terminal::be_quiet();
     }

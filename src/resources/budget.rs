@@ -134,28 +134,41 @@ pub fn release_freed() {
     }
 }
 
-/// Makes the allocator of the process keep little of what is freed; for a program, before it starts threads. Large blocks
-/// return to the system at once, and few threads have a heap of their own, of which at most 4 MiB stay free at its end.
-pub fn keep_little_freed() {
+/// Makes the allocator of the process keep little of what is freed; for a program with this budget, before it starts
+/// threads. Large blocks return to the system at once, and few threads have a heap of their own, of which at most 4 MiB stay
+/// free at its end.
+pub fn keep_little_freed(budget: u64) {
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+    // Two threads grow nodes while a third one writes groups: with two heaps, those that happen to share one would wait
+    // for each other. But each heap keeps some MiB between what is in use.
+    let heaps = (threads as u64 / 4).clamp(3, 64).min(budget / BUDGET_PER_HEAP).max(1);
+    tell_allocator(AllocatorSetting::MostHeaps, heaps as i32);
+    tell_allocator(AllocatorSetting::LeastMapped, 1 << 20);
+    // Less would return the buffers of every batch, only to ask for them again.
+    tell_allocator(AllocatorSetting::MostFreeAtEnd, 4 << 20);
+}
+
+const BUDGET_PER_HEAP: u64 = 64 << 20;
+
+/// What can be set, by its number in `malloc.h`.
+#[derive(Debug, Clone, Copy)]
+enum AllocatorSetting {
+    MostFreeAtEnd = -1,
+    LeastMapped = -3,
+    MostHeaps = -8,
+}
+
+fn tell_allocator(setting: AllocatorSetting, value: i32) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         unsafe extern "C" {
             fn mallopt(parameter: i32, value: i32) -> i32;
         }
-        const M_TRIM_THRESHOLD: i32 = -1;
-        const M_MMAP_THRESHOLD: i32 = -3;
-        const M_ARENA_MAX: i32 = -8;
-        let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
-        // SAFETY: mallopt takes no pointer, and no other thread exists yet.
-        unsafe {
-            mallopt(M_MMAP_THRESHOLD, 1 << 20);
-            // Less would return the buffers of every batch, only to ask for them again.
-            mallopt(M_TRIM_THRESHOLD, 4 << 20);
-            // Two threads grow nodes while a third one writes groups: with two heaps, those that happen to share one would
-            // wait for each other.
-            mallopt(M_ARENA_MAX, (threads / 4).clamp(3, 64) as i32);
-        }
+        // SAFETY: mallopt takes no pointer, takes a lock of its own, and accepts any value of these parameters.
+        unsafe { mallopt(setting as i32, value) };
     }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    let _ = (setting, value);
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ const FIRST_NODES: usize = 2;
 
 /// Groups are freed by another thread than the one that made them; what was freed is returned to the system after this
 /// many nodes.
-const NODES_BETWEEN_RELEASES: usize = 8;
+const NODES_BETWEEN_RELEASES: usize = 32;
 
 /// A node of a part that is not split on pages.
 pub(super) enum PartNode<'s> {
